@@ -1,0 +1,436 @@
+"""The gate: what every request passes before a route sees it (auth-and-security.md §4).
+
+Order: request id, error boundary, fixed headers, Host, Origin, CORS and preflight, route class, credential, declared
+size, route. Nothing before the route reads the body. Plain ASGI, as it stands in front of every request.
+"""
+
+import asyncio
+import json
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.auth.hosts import AllowedHosts, AllowedOrigins, parse_host
+from app.auth.static_key import MAX_TOKEN_BYTES, Principal, StaticKey, weakness_of
+from app.log import principal as logged_principal
+from app.log import request_id as logged_request_id
+from app.settings import Settings, require_api_key
+from operations.errors import ErrorCode, VaultError
+from operations.vault import MEBIBYTE
+
+logger = logging.getLogger(__name__)
+
+REST_JSON_BYTES = 4 * MEBIBYTE
+OPEN_ROUTES = frozenset({("GET", "/healthz"), ("HEAD", "/healthz")})
+_CLIENT_CLOSED = 499
+"""Status in the log, as web servers write it, for a client that went away before its answer."""
+_PREFLIGHT_SECONDS = b"600"
+# The names a preflight asks for go back into a header: only the characters of header names and a list.
+_HEADER_NAMES = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}")
+_REST_METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
+_MCP_METHODS = b"GET, POST, DELETE"
+_REST_EXPOSED = b"etag, location, www-authenticate, retry-after, x-total-lines, x-next-line, x-request-id"
+_MCP_EXPOSED = b"www-authenticate, mcp-session-id, mcp-protocol-version, retry-after, x-request-id"
+_NO_BEARER = "a credential is needed: send `Authorization: Bearer <key>`"
+_BAD_BEARER = "the credential is unknown, expired or revoked"
+_ERROR_PAIR = ', error="invalid_token", error_description="unknown, expired or revoked"'
+
+Headers = list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """What a body may cost: bytes, and seconds in all (`None`: only pauses are bounded)."""
+
+    max_bytes: int
+    max_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GatePolicy:
+    """What the gate decides by; plain values, made once from the settings by `gate_policy`."""
+
+    authenticate: Callable[[bytes], Principal | None]
+    allowed_hosts: AllowedHosts
+    mcp_origins: AllowedOrigins
+    rest_origins: AllowedOrigins
+    max_note_bytes: int
+    max_document_bytes: int
+    max_mcp_bytes: int
+    document_suffixes: frozenset[str]
+    """Suffixes of which `PUT /vault/<path>` takes raw bytes."""
+    body_idle_seconds: float
+    body_seconds: float
+    is_https: bool = False
+    """The public origin is https, so browsers are told to stay there."""
+    resource_metadata_url: str | None = None
+    """Where MCP clients learn how to sign in; absent while there is no such document."""
+    open_routes: frozenset[tuple[str, str]] = field(default=OPEN_ROUTES)
+    """Method and exact path of what needs no credential."""
+
+    def body_limit(self, method: str, path: str) -> BodyLimit:
+        """The limit of a request's body, by route (§4.6)."""
+        if is_mcp(path):
+            return BodyLimit(self.max_mcp_bytes, self.body_seconds)
+        if method == "PUT" and (path.startswith("/files/") or self._is_document(path)):
+            return BodyLimit(self.max_document_bytes, None)
+        if path.startswith("/vault/") and method in {"PUT", "POST", "PATCH"}:
+            return BodyLimit(self.max_note_bytes, self.body_seconds)
+        return BodyLimit(REST_JSON_BYTES, self.body_seconds)
+
+    def _is_document(self, path: str) -> bool:
+        if not path.startswith("/vault/"):
+            return False
+        _, dot, suffix = path.rpartition("/")[2].rpartition(".")
+        return f"{dot}{suffix}".lower() in self.document_suffixes
+
+
+def gate_policy(settings: Settings) -> GatePolicy:
+    """The policy that the settings describe.
+
+    Raises:
+        ConfigError: There is no static key.
+    """
+    server = settings.server
+    own = (server.public_url,) if server.public_url is not None else ()
+    return GatePolicy(
+        authenticate=StaticKey(require_api_key(settings)).principal_of,
+        allowed_hosts=AllowedHosts.of(server.allowed_hosts, server.public_url),
+        mcp_origins=AllowedOrigins.of((*own, *server.cors_origins), loopback=True),
+        rest_origins=AllowedOrigins.of(server.rest_cors_origins, loopback=False),
+        max_note_bytes=settings.notes.max_bytes,
+        max_document_bytes=settings.documents.max_bytes,
+        max_mcp_bytes=settings.mcp.max_request_bytes,
+        document_suffixes=frozenset({*settings.documents.suffixes, *settings.files.write_suffixes}),
+        body_idle_seconds=server.body_idle_seconds,
+        body_seconds=server.body_seconds,
+        is_https=server.public_url is not None and server.public_url.startswith("https://"),
+    )
+
+
+def startup_warnings(settings: Settings) -> tuple[str, ...]:
+    """What an owner should know about the gate's settings; for the log at start and `/readyz`."""
+    warnings: list[str] = []
+    weakness = None if settings.api_key is None else weakness_of(settings.api_key)
+    if weakness is not None:
+        warnings.append(f"VAULT_MCP_API_KEY is weak: {weakness}; make a key with `openssl rand -hex 32`")
+    if "*" in settings.server.allowed_hosts:
+        warnings.append("server.allowed_hosts holds `*`: the check against DNS rebinding is off")
+    return tuple(warnings)
+
+
+def is_mcp(path: str) -> bool:
+    """Whether a path belongs to the MCP surface."""
+    return path == "/mcp" or path.startswith("/mcp/")
+
+
+class Gate:
+    """ASGI layer in front of the app.
+
+    Add it as the outermost middleware of the app (`app.add_middleware(Gate, policy=…)`), not around it: the framework's
+    own last resort answers a failure in plain text before a layer outside of it can.
+    Sets `request_id` and `principal` in the request's state.
+    """
+
+    def __init__(self, app: ASGIApp, policy: GatePolicy) -> None:
+        self._app = app
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await _Exchange(self._policy, scope, receive, send).run(self._app)
+        else:
+            raise RuntimeError(f"no route speaks {scope['type']}")
+
+
+class _Refused(Exception):  # noqa: N818 - it carries an answer, it is no fault of the program
+    """An answer that the gate gives itself."""
+
+    def __init__(self, code: ErrorCode, message: str, headers: Headers | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.headers = headers or []
+
+
+class _Exchange:
+    """One request and its answer."""
+
+    __slots__ = (
+        "_bytes_sent", "_deadline", "_is_mcp", "_limit", "_path", "_policy", "_principal", "_read", "_receive",
+        "_refused", "_request_id", "_response_headers", "_scope", "_send", "_started", "_status", "_swallowing",
+    )  # fmt: skip
+
+    def __init__(self, policy: GatePolicy, scope: Scope, receive: Receive, send: Send) -> None:
+        self._policy = policy
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._path: str = scope["path"]
+        self._is_mcp = is_mcp(self._path)
+        self._request_id = secrets.token_hex(8)
+        self._principal: Principal | None = None
+        self._limit: BodyLimit | None = None
+        self._deadline: float | None = None
+        self._read = 0
+        self._refused: _Refused | None = None
+        self._response_headers: Headers = [
+            (b"x-content-type-options", b"nosniff"),
+            (b"x-request-id", self._request_id.encode("ascii")),
+        ]
+        if policy.is_https:
+            self._response_headers.append((b"strict-transport-security", b"max-age=31536000"))
+        self._started = False
+        self._swallowing = False
+        self._status = _CLIENT_CLOSED
+        self._bytes_sent = 0
+
+    async def run(self, app: ASGIApp) -> None:
+        begun = time.perf_counter()
+        id_token = logged_request_id.set(self._request_id)
+        principal_token = logged_principal.set(None)
+        try:
+            await self._guarded(app)
+        finally:
+            self._log(begun)
+            logged_principal.reset(principal_token)
+            logged_request_id.reset(id_token)
+
+    async def _guarded(self, app: ASGIApp) -> None:
+        """The error boundary: whatever happens, the answer is the app's or one of ours."""
+        try:
+            if await self._passes():
+                await app(self._scope, self.receive, self.send)
+        except ClientDisconnect:
+            logger.debug("client went away")
+        except _Refused as refused:
+            self._refused = refused
+        except Exception:
+            if self._refused is None:
+                logger.exception("unexpected failure")
+                self._refused = _Refused(ErrorCode.INTERNAL, f"unexpected failure, reference {self._request_id}")
+        # After the first byte there is nothing to take back: the answer stays unfinished and the server closes the
+        # connection, so that the client cannot take a part for the whole.
+        if self._refused is not None and not self._started:
+            await self._answer(self._refused)
+
+    async def _passes(self) -> bool:
+        """Run the checks in their order; `False` when a preflight has been answered."""
+        headers: Headers = self._scope["headers"]
+        origin: list[bytes] = []
+        credentials: list[bytes] = []
+        hosts: list[bytes] = []
+        others: dict[bytes, bytes] = {}
+        for name, value in headers:
+            if name == b"authorization":
+                credentials.append(value)
+            elif name == b"host":
+                hosts.append(value)
+            elif name == b"origin":
+                origin.append(value)
+            else:
+                others[name] = value
+        if self._is_mcp:
+            self._check_host(hosts)
+        self._apply_origin(origin)
+        method: str = self._scope["method"]
+        if method == "OPTIONS" and origin and b"access-control-request-method" in others:
+            await self._answer_preflight(others.get(b"access-control-request-headers"))
+            return False
+        state = self._scope.setdefault("state", {})
+        state["request_id"] = self._request_id
+        if (method, self._path) not in self._policy.open_routes:
+            self._principal = self._authenticated(credentials)
+            logged_principal.set(self._principal.label)
+        state["principal"] = self._principal
+        self._check_body(method, others)
+        return True
+
+    def _check_host(self, values: list[bytes]) -> None:
+        if len(values) != 1:
+            raise _Refused(ErrorCode.INVALID_PARAMETER, "send exactly one Host header")
+        try:
+            host = parse_host(values[0].decode("latin-1"))
+        except ValueError as error:
+            raise _Refused(ErrorCode.INVALID_PARAMETER, f"the Host header {error}") from None
+        if not self._policy.allowed_hosts.allows(host):
+            raise _Refused(
+                ErrorCode.HOST_NOT_ALLOWED,
+                f"{host} is no name of this server; its owner can add it to server.allowed_hosts (MCP_ALLOWED_HOSTS)",
+            )
+
+    def _apply_origin(self, values: list[bytes]) -> None:
+        """Refuse foreign pages on MCP, and let the pages of the route's list read the answer."""
+        allowed = self._policy.mcp_origins if self._is_mcp else self._policy.rest_origins
+        if self._is_mcp or allowed.origins or allowed.null:
+            self._response_headers.append((b"vary", b"Origin"))
+        if not values:
+            return
+        if len(values) == 1 and allowed.allows(values[0].decode("latin-1")):
+            self._response_headers += (
+                (b"access-control-allow-origin", values[0]),
+                (b"access-control-expose-headers", _MCP_EXPOSED if self._is_mcp else _REST_EXPOSED),
+            )
+        elif self._is_mcp:
+            raise _Refused(
+                ErrorCode.ORIGIN_NOT_ALLOWED,
+                "pages of this origin may not call this server; its owner can add the origin to server.cors_origins",
+            )
+
+    async def _answer_preflight(self, asked: bytes | None) -> None:
+        headers: Headers = []
+        if any(name == b"access-control-allow-origin" for name, _ in self._response_headers):
+            headers += [
+                (b"access-control-allow-methods", _MCP_METHODS if self._is_mcp else _REST_METHODS),
+                (b"access-control-max-age", _PREFLIGHT_SECONDS),
+                (b"vary", b"Access-Control-Request-Headers"),
+            ]
+            if asked is not None and _HEADER_NAMES.fullmatch(asked):
+                headers.append((b"access-control-allow-headers", asked))
+        await self.send({"type": "http.response.start", "status": 204, "headers": headers})
+        await self.send({"type": "http.response.body", "body": b""})
+
+    def _authenticated(self, values: list[bytes]) -> Principal:
+        if len(values) > 1 or (values and b"," in values[0]):
+            raise _Refused(
+                ErrorCode.INVALID_PARAMETER,
+                "send one Authorization header with one credential",
+                [(b"www-authenticate", b'Bearer realm="vault-mcp", error="invalid_request"')],
+            )
+        scheme, _, rest = values[0].partition(b" ") if values else (b"", b"", b"")
+        token = rest.strip(b" \t")
+        if scheme.lower() != b"bearer" or not token:
+            raise _Refused(ErrorCode.UNAUTHORIZED, _NO_BEARER, self._challenge(""))
+        found = self._policy.authenticate(token) if len(token) <= MAX_TOKEN_BYTES else None
+        if found is None:
+            raise _Refused(ErrorCode.UNAUTHORIZED, _BAD_BEARER, self._challenge(_ERROR_PAIR))
+        return found
+
+    def _challenge(self, error: str) -> Headers:
+        parts = 'Bearer realm="vault-mcp"'
+        if self._is_mcp and self._policy.resource_metadata_url is not None:
+            parts += f', scope="vault", resource_metadata="{self._policy.resource_metadata_url}"'
+        return [(b"www-authenticate", (parts + error).encode("ascii"))]
+
+    def _check_body(self, method: str, headers: dict[bytes, bytes]) -> None:
+        """Judge what the headers say about the body; bodies that may come are counted and timed by `receive`."""
+        encoding = headers.get(b"content-encoding")
+        if encoding is not None and encoding.strip().lower() != b"identity":
+            raise _Refused(ErrorCode.INVALID_BODY, "send the body as it is, without a Content-Encoding")
+        declared = headers.get(b"content-length")
+        if declared is None and b"transfer-encoding" not in headers and self._scope.get("http_version") == "1.1":
+            return  # HTTP/1.1 has no other way to announce a body
+        if declared is not None and not declared.isdigit():
+            raise _Refused(ErrorCode.INVALID_PARAMETER, "Content-Length must be a whole number")
+        if declared is not None and not int(declared):
+            return
+        self._limit = self._policy.body_limit(method, self._path)
+        if declared is not None and int(declared) > self._limit.max_bytes:
+            raise _too_large(f"{int(declared)} bytes", self._limit)
+        if self._limit.max_seconds is not None:
+            self._deadline = asyncio.get_running_loop().time() + self._limit.max_seconds
+
+    async def receive(self) -> Message:
+        """The app's `receive`: a body is counted and timed until its end; waiting for a disconnect is not."""
+        limit = self._limit
+        if limit is None:
+            return await self._receive()
+        deadline = asyncio.get_running_loop().time() + self._policy.body_idle_seconds
+        if self._deadline is not None:
+            deadline = min(deadline, self._deadline)
+        try:
+            message = await self._message_by(deadline)
+        except TimeoutError:
+            raise self._refuse_body(
+                _Refused(
+                    ErrorCode.REQUEST_TIMEOUT,
+                    f"the body stopped after {self._read} bytes or took too long; send it without pauses",
+                    [(b"connection", b"close")],
+                )
+            ) from None
+        if message["type"] != "http.request":
+            self._limit = None
+            return message
+        self._read += len(message.get("body", b""))
+        if self._read > limit.max_bytes:
+            raise self._refuse_body(_too_large(f"more than {limit.max_bytes} bytes", limit))
+        if not message.get("more_body", False):
+            self._limit = None
+        return message
+
+    async def _message_by(self, deadline: float) -> Message:
+        if asyncio.get_running_loop().time() >= deadline:
+            raise TimeoutError  # a sender that never pauses gives the timer below no chance
+        async with asyncio.timeout_at(deadline):
+            return await self._receive()
+
+    def _refuse_body(self, refused: _Refused) -> VaultError:
+        """Remember a refusal found while the app reads: frameworks turn a failed read into an answer of their own."""
+        self._refused = refused
+        return VaultError(refused.code, refused.message)
+
+    async def send(self, message: Message) -> None:
+        """The app's `send`: adds the fixed headers, and replaces the answer to a body that was refused."""
+        if self._swallowing:
+            return
+        if message["type"] == "http.response.start":
+            if self._refused is not None and not self._started:
+                self._swallowing = True
+                return
+            self._started = True
+            self._status = message["status"]
+            headers: Headers = list(message.get("headers", ()))
+            if not any(name.lower() == b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"no-store"))
+            message["headers"] = headers + self._response_headers
+        elif message["type"] == "http.response.body":
+            self._bytes_sent += len(message.get("body", b""))
+        await self._send(message)
+
+    async def _answer(self, refused: _Refused) -> None:
+        body = json.dumps({"code": refused.code, "error": refused.message}, separators=(",", ":")).encode()
+        self._refused = None
+        self._swallowing = False
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode("ascii")),
+            *refused.headers,
+        ]
+        await self.send({"type": "http.response.start", "status": refused.code.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+    def _log(self, begun: float) -> None:
+        """One line a request; the route's template and never the path, which names a note."""
+        client = self._scope.get("client")
+        logger.info(
+            "request",
+            extra={
+                "method": self._scope["method"],
+                "route": self._route(),
+                "status": self._status,
+                "ms": round((time.perf_counter() - begun) * 1000, 1),
+                "bytes": self._bytes_sent,
+                "principal": None if self._principal is None else self._principal.label,
+                "address": None if client is None else client[0],
+            },
+        )
+
+    def _route(self) -> str:
+        template = getattr(self._scope.get("route"), "path", None)
+        if isinstance(template, str):
+            return template
+        if self._is_mcp:
+            return "/mcp" if self._path == "/mcp" else "/mcp/{path}"
+        return self._path if ("GET", self._path) in self._policy.open_routes else "unmatched"
+
+
+def _too_large(size: str, limit: BodyLimit) -> _Refused:
+    return _Refused(ErrorCode.TOO_LARGE, f"the body has {size}; at most {limit.max_bytes} are taken here")

@@ -1,0 +1,81 @@
+"""`vault-mcp serve` and `stdio`."""
+
+import os
+import secrets
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.configured import OwnVaultArgument, VaultArgument, log_to_stderr, settings_of
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+KEY_BYTES = 32
+
+
+def serve(
+    vault: VaultArgument = None,
+    *,
+    generate_key: Annotated[
+        bool, typer.Option("--generate-key", help="Make a key for this run and print it once.")
+    ] = False,
+) -> None:
+    """Serve a vault over REST and MCP.
+
+    Needs a key in VAULT_MCP_API_KEY, or --generate-key.
+    """
+    from app.settings import require_api_key
+
+    environ = dict(os.environ)
+    if generate_key and not environ.get("VAULT_MCP_API_KEY", "").strip():
+        environ["VAULT_MCP_API_KEY"] = secrets.token_hex(KEY_BYTES)
+    settings = settings_of(vault, environ, sample=True)
+    key = require_api_key(settings).get_secret_value()
+    log_to_stderr(settings, secret=key)
+    from app.cli.progress import BuildReport
+    from app.http_server import serve as serve_http
+    from app.main import create_app
+
+    asgi = create_app(settings)
+    if generate_key:
+        _say_first_call(settings, key)
+    with BuildReport(asgi.state.runtime.vault) as report:
+        serve_http(asgi, settings, on_shutdown=report.end)
+
+
+def stdio(
+    vault: OwnVaultArgument = None,
+    *,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every write.")] = False,
+    scope: Annotated[
+        list[str] | None, typer.Option("--scope", help="Confine writes to this note or folder; may be repeated.")
+    ] = None,
+    allow: Annotated[list[str] | None, typer.Option("--allow", help="Serve only this tool; may be repeated.")] = None,
+) -> None:
+    """Serve a vault to one MCP client over stdin and stdout."""
+    settings = settings_of(vault)
+    log_to_stderr(settings)
+    import anyio
+
+    from app.main import run_stdio, served_operations, switched_off
+    from app.opening import open_vault
+    from operations.caller import Caller, Surface, write_scope
+
+    operations = served_operations(settings)
+    caller = Caller(
+        principal="stdio",
+        surface=Surface.MCP,
+        read_only=read_only,
+        allowed=frozenset(allow) if allow else None,
+        scopes=tuple(write_scope(path) for path in scope or ()),
+        switched_off=switched_off(settings),
+    )
+    anyio.run(run_stdio, open_vault(settings), operations, settings, caller)
+
+
+def _say_first_call(settings: "Settings", key: str) -> None:
+    url = f"http://{settings.server.host}:{settings.server.port}"
+    typer.echo(f"Key for this run: {key}", err=True)
+    typer.echo(f'First call: curl -H "Authorization: Bearer {key}" {url}/vault/', err=True)
+    typer.echo(f"MCP clients: {url}/mcp with the same header", err=True)

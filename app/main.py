@@ -1,0 +1,154 @@
+"""The application: one vault, both surfaces, one gate in front."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+
+from fastapi import FastAPI
+
+from app.auth.gate import Gate, gate_policy, startup_warnings
+from app.health import health_routes
+from app.mcp.server import McpOptions, VaultServer
+from app.mcp.stdio import serve_stdio
+from app.mcp.transport import McpFacade
+from app.opening import open_vault
+from app.rest.contract import build_contract, contract_yaml
+from app.rest.errors import render_refusal, render_unknown_route, render_wrong_method
+from app.rest.files import FileRoutes
+from app.rest.mechanical import mechanical_routes
+from app.rest.periodic import PeriodicRoutes
+from app.rest.plugin_search import PluginSearch
+from app.rest.vault import VaultRoutes
+from app.routes import TemplateRoute
+from app.runtime import Runtime
+from app.settings import Settings, check_tool_names
+from app.workers import Workers
+from operations.caller import Caller, Surface
+from operations.catalogue import OPERATIONS
+from operations.errors import VaultError
+from operations.registry import Operation
+from operations.server_info import package_version
+from operations.store.writes import sweep_leftovers
+from operations.vault import Vault
+
+logger = logging.getLogger(__name__)
+
+FILE_TOOLS = ("vault_read_file", "vault_list_files", "vault_write_file")
+"""What `files.enabled` switches off; canvases stay."""
+LEFTOVER_SECONDS = 3600.0
+"""Age at which a temporary file of ours can only be what a crash left."""
+
+
+def served_operations(settings: Settings) -> tuple[Operation, ...]:
+    """The operations the owner left on.
+
+    Raises:
+        ConfigError: `server.disabled_tools` names one that does not exist.
+    """
+    check_tool_names(settings, (operation.name for operation in OPERATIONS))
+    return tuple(operation for operation in OPERATIONS if operation.name not in switched_off(settings))
+
+
+def switched_off(settings: Settings) -> frozenset[str]:
+    """The operations that do not exist: those the owner disabled, and those of a feature that is off."""
+    return frozenset(settings.server.disabled_tools).union(() if settings.files.enabled else FILE_TOOLS)
+
+
+def mcp_options(settings: Settings) -> McpOptions:
+    """What the MCP facade takes from the settings."""
+    mcp = settings.mcp
+    return McpOptions(
+        instructions=mcp.instructions,
+        instructions_note=mcp.instructions_note,
+        ignored_arguments=mcp.ignored_arguments,
+        output_schemas=mcp.output_schemas,
+        max_text_bytes=mcp.max_text_bytes,
+        max_result_bytes=mcp.max_result_bytes,
+        max_request_bytes=mcp.max_request_bytes,
+    )
+
+
+def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
+    """The server as an ASGI application; it can be built more than once in a process.
+
+    Args:
+        vault: An open vault instead of the one the settings name; the application closes it.
+
+    Raises:
+        ConfigError: The settings cannot be served.
+    """
+    operations = served_operations(settings)
+    policy = gate_policy(settings)
+    opened = open_vault(settings) if vault is None else vault
+    runtime = Runtime(
+        vault=opened,
+        operations={operation.name: operation for operation in operations},
+        switched_off=switched_off(settings),
+        workers=Workers(settings.server.worker_threads or 4),
+    )
+    mcp = McpFacade(
+        opened,
+        operations,
+        mcp_options(settings),
+        caller_for=lambda scope: runtime.caller(scope, Surface.MCP),
+        workers=runtime.workers,
+    )
+    warnings = startup_warnings(settings)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        for warning in warnings:
+            logger.warning(warning)
+        swept = await runtime.in_pool(sweep_leftovers, opened.tree, LEFTOVER_SECONDS)
+        if swept:
+            logger.warning("removed temporary files that a crash left", extra={"files": swept})
+        opened.start()
+        async with mcp.run():
+            logger.info("serving", extra={"vault": opened.config.name, "operations": len(operations)})
+            yield
+        runtime.workers.close()
+        opened.close()
+
+    app = FastAPI(
+        title="Vault MCP",
+        version=package_version(),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        telemetry={"tracing": False, "metrics": False},  # spans would carry the names of notes
+        exception_handlers={VaultError: render_refusal, 404: render_unknown_route, 405: render_wrong_method},
+    )
+
+    @cache
+    def contract() -> str:
+        # Takes almost half a second, and most servers are never asked for it.
+        return contract_yaml(build_contract(operations, package_version()))
+
+    vault_routes = VaultRoutes(runtime)
+    routes: list[TemplateRoute] = [
+        *vault_routes.routes(),
+        *PeriodicRoutes(runtime, vault_routes).routes(),
+        *PluginSearch(runtime).routes(),
+        *FileRoutes(runtime).routes(),
+        *mechanical_routes(runtime),
+        *health_routes(runtime, contract, warnings),
+    ]
+    # Routes are tried in their order: the surface with one URL, then the one with most.
+    app.router.routes.extend([*mcp.routes(), *routes])
+    app.add_middleware(Gate, policy=policy)
+    app.state.runtime = runtime
+    return app
+
+
+async def run_stdio(vault: Vault, operations: tuple[Operation, ...], settings: Settings, caller: Caller) -> None:
+    """Serve one MCP client over stdin and stdout, then close the vault."""
+    workers = Workers(settings.server.worker_threads or 4)
+    vault.start()
+    try:
+        await serve_stdio(VaultServer(vault, operations, mcp_options(settings), workers), caller)
+    finally:
+        workers.close()
+        vault.close()

@@ -1,0 +1,348 @@
+"""The MCP server object: what is listed, how a tool is called, what is declared (mcp-surface §1–3).
+
+One server serves both protocol eras and every transport. Who calls comes in the context variable `CALLER`, which a
+transport sets for each request and the SDK and the worker threads carry along.
+"""
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any, Final, NoReturn, TypeVar, get_args
+
+import anyio
+import mcp_types as types
+from mcp.server.caching import CacheableMethod, CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import JsonValue
+
+from app.mcp.arguments import declared_among, parse_arguments
+from app.mcp.progress import progress_for
+from app.mcp.results import Caps, render, render_refusal
+from app.schemas import Schema, output_schema, properties_of, published_schema
+from app.workers import Workers
+from operations.caller import Caller
+from operations.errors import ErrorCode, VaultError
+from operations.invoke import invoke, invoke_at_once, require_right
+from operations.reading import opening_of
+from operations.registry import Effect, Operation, OperationInput, Rendering
+from operations.store.paths import VaultPath
+from operations.vault import Vault
+
+logger = logging.getLogger(__name__)
+
+SERVER_NAME: Final = "vault-mcp"
+LARGE_RESULT_CHARACTERS: Final = 200_000
+"""What Claude Code may show of a large result; without the mark it writes results past 50,000 to a file."""
+INSTRUCTIONS_CHARACTERS: Final = 1200
+INSTRUCTIONS_NOTE_BYTES: Final = 4096
+_NAME_CHARACTERS: Final = 120
+
+CALLER: ContextVar[Caller] = ContextVar("mcp_caller")
+"""Who makes the request at hand. Never set outside a transport."""
+
+_MENTION: Final = re.compile(
+    r"\b(?:vault_[a-z_]+|tool_catalog|activate_tools?)\b"
+)  # a tool's name; "vault-wide" is none
+_SENTENCE_END: Final = re.compile(r"(?<=[.;]) +")  # behind "…one note. " or "…whole; "; "`a.md`" has no blank behind it
+
+_Params = TypeVar("_Params")
+_Result = TypeVar("_Result")
+_Context = ServerRequestContext[Any, Any]  # the SDK leaves both open: our lifespan yields nothing, stdio has no request
+
+
+@dataclass(frozen=True, slots=True)
+class McpOptions:
+    """What the owner decides about the MCP surface."""
+
+    instructions: str | None = None
+    """Replaces the built-in instructions."""
+    instructions_note: VaultPath | None = None
+    """A note whose opening is appended, read anew for every client."""
+    ignored_arguments: tuple[str, ...] = ("toolCallId", "sessionId", "action", "chatInput")
+    output_schemas: bool = False
+    max_text_bytes: int = 102_400
+    max_result_bytes: int = 400_000
+    max_request_bytes: int = 4 * 1024 * 1024
+
+
+class VaultServer(Server[dict[str, Any]]):
+    """The SDK's server over the operations of one vault; lists and instructions depend on the caller."""
+
+    def __init__(self, vault: Vault, operations: Sequence[Operation], options: McpOptions, workers: Workers) -> None:
+        """Serve `operations`, in their order.
+
+        Args:
+            workers: The threads that calls run in, shared with the other surface.
+        """
+        self._vault = vault
+        self._operations = {operation.name: operation for operation in operations}
+        self._options = options
+        self._workers = workers
+        self._caps = Caps(text_bytes=options.max_text_bytes, result_bytes=options.max_result_bytes)
+        self._tools_for = lru_cache(maxsize=64)(self._listed)
+        super().__init__(
+            SERVER_NAME,
+            title=f"Vault MCP – {vault.config.name}",
+            version=version(SERVER_NAME),
+            cache_hints={method: CacheHint(ttl_ms=0, scope="private") for method in get_args(CacheableMethod)},
+            # No argument of ours is mirrored in a header, so there is no schema to hold headers against. Without an
+            # answer at all the SDK lists every tool before each call.
+            get_tool_input_schema=lambda _name: None,
+            on_list_tools=_guarded(self._list_tools),
+            on_call_tool=_guarded(self._call_tool, otherwise=_internal_failure),
+            on_list_resources=_guarded(_list_resources),
+            on_list_resource_templates=_guarded(_list_resource_templates),
+            on_read_resource=_guarded(_read_resource),
+        )
+        self.middleware.clear()  # spans of OpenTelemetry, which nothing here collects
+        self.add_request_handler("server/discover", types.RequestParams, _guarded(self._discover))
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Answer `initialize` with instructions for the caller at hand; stateless requests ask without arguments."""
+        options = super().create_initialization_options(notification_options, experimental_capabilities, extensions)
+        return options.model_copy(update={"instructions": self._instructions()})
+
+    async def _discover(self, ctx: _Context, _params: types.RequestParams) -> types.DiscoverResult:
+        return types.DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=self.get_capabilities(protocol_version=ctx.protocol_version),
+            instructions=self._instructions(),
+        )
+
+    def _instructions(self) -> str:
+        caller = CALLER.get()
+        said = self._options.instructions or instructions_for(caller, self._vault, self._served_to(caller))
+        path = self._options.instructions_note
+        note = opening_of(self._vault, caller, path, max_bytes=INSTRUCTIONS_NOTE_BYTES) if path else ""
+        return f"{said}\n\n{note}" if note else said
+
+    def _served_to(self, caller: Caller) -> frozenset[str]:
+        """Names of the tools this caller sees (§7.1)."""
+        read_only = caller.read_only or self._vault.config.read_only
+        return frozenset(
+            name
+            for name, operation in self._operations.items()
+            if name not in caller.switched_off
+            and not (read_only and operation.writes)
+            and (caller.allowed is None or name in caller.allowed)
+        )
+
+    async def _list_tools(self, _ctx: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=list(self._tools_for(self._served_to(CALLER.get()))))
+
+    def _listed(self, served: frozenset[str]) -> tuple[types.Tool, ...]:
+        with_output = self._options.output_schemas
+        return tuple(
+            tool_of(operation, served, with_output_schema=with_output)
+            for name, operation in self._operations.items()
+            if name in served
+        )
+
+    async def _call_tool(self, ctx: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        caller = CALLER.get()
+        operation = self._operations.get(params.name)
+        if operation is None or operation.name in caller.switched_off:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+        arguments = params.arguments or {}
+        started = time.perf_counter()
+        outcome = ErrorCode.INTERNAL.value
+        try:
+            if operation.long:
+                async with progress_for(ctx) as progress:
+                    answer = await self._workers.run(
+                        self._run, operation, replace(caller, progress=progress), arguments
+                    )
+            else:
+                answer = await self._answer(operation, caller, arguments)
+            outcome = "ok"
+        except anyio.get_cancelled_exc_class():
+            outcome = "cancelled"
+            raise
+        except VaultError as refusal:
+            outcome = refusal.code.value
+            answer = render_refusal(refusal)
+        finally:
+            logger.info(
+                "tool called",
+                extra={
+                    "tool": operation.name,
+                    "principal": caller.principal,
+                    "era": "handshake" if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS else ctx.protocol_version,
+                    "milliseconds": round((time.perf_counter() - started) * 1000, 1),
+                    "outcome": outcome,
+                    "arguments": declared_among(operation, arguments),
+                },
+            )
+        return answer
+
+    async def _answer(
+        self, operation: Operation, caller: Caller, arguments: Mapping[str, JsonValue]
+    ) -> types.CallToolResult:
+        """Answer in a worker thread, or at once when there is nothing to wait for."""
+        if operation.at_once is None:
+            return await self._workers.run(self._run, operation, caller, arguments)
+        args = self._parsed(operation, caller, arguments)
+        result = invoke_at_once(operation, self._vault, caller, args)
+        if result is not None:
+            return render(operation, args, result, self._caps)
+        return await self._workers.run(self._rendered, operation, caller, args)
+
+    def _run(self, operation: Operation, caller: Caller, arguments: Mapping[str, JsonValue]) -> types.CallToolResult:
+        return self._rendered(operation, caller, self._parsed(operation, caller, arguments))
+
+    def _parsed(self, operation: Operation, caller: Caller, arguments: Mapping[str, JsonValue]) -> OperationInput:
+        require_right(operation, self._vault, caller)  # before the arguments, of which a forbidden tool tells nothing
+        return parse_arguments(operation, arguments, self._options.ignored_arguments)
+
+    def _rendered(self, operation: Operation, caller: Caller, args: OperationInput) -> types.CallToolResult:
+        return render(operation, args, invoke(operation, self._vault, caller, args), self._caps)
+
+
+def tool_of(operation: Operation, served: frozenset[str], *, with_output_schema: bool = False) -> types.Tool:
+    """The published tool; what its texts say about tools outside `served` is left out."""
+    monomorphic = operation.rendering is not Rendering.TEXT
+    return types.Tool(
+        name=operation.name,
+        title=operation.title,
+        description=without_mentions(operation.description, served),
+        input_schema=_schema_for(published_schema(operation.input_model), served),
+        output_schema=dict(output_schema(operation.result_model)) if with_output_schema and monomorphic else None,
+        annotations=_annotations_of(operation),
+        _meta={"anthropic/maxResultSizeChars": LARGE_RESULT_CHARACTERS} if operation.large_result else None,
+    )
+
+
+def without_mentions(text: str, served: frozenset[str]) -> str:
+    """`text` without the sentences and clauses that name a tool which is not served."""
+    parts = _SENTENCE_END.split(text)
+    kept = [part for part in parts if served.issuperset(_MENTION.findall(part))]
+    if len(kept) == len(parts):
+        return text
+    joined = " ".join(kept)
+    return f"{joined[:-1]}." if joined.endswith(";") else joined
+
+
+def instructions_for(caller: Caller, vault: Vault, served: frozenset[str]) -> str:
+    """What a model should know before its first call, from what this caller may do; at most 1,200 characters."""
+    steps = [
+        f"{doing} {' or '.join(names)}"
+        for doing, tools in _USUAL_WAY
+        if (names := [name for name in tools if name in served])
+    ]
+    writes = any(operation_name in served for operation_name in _USUAL_WAY[-1][1])
+    sentences = [
+        f"The Obsidian vault '{_shortened(vault.config.name)}': Markdown notes with YAML properties and [[links]]. "
+        "Paths are relative to the vault.",
+        f"The usual way: {'; '.join(steps)}." if steps else "",
+        "A target names a heading by its path, A::B; a last part that is unique is enough.",
+        "A read gives the note's version; sent as expected_version, it keeps an edit from overwriting a newer note."
+        if writes
+        else "",
+        "A refusal starts with a code and says what would work.",
+        *_limits_on(caller, vault),
+    ]
+    return " ".join(filter(None, sentences))[:INSTRUCTIONS_CHARACTERS]
+
+
+_USUAL_WAY: Final = (
+    ("find notes with", ("vault_search", "vault_search_text", "vault_list")),
+    ("look into one with", ("vault_read", "vault_map")),
+    ("change a part of it with", ("vault_patch", "vault_replace_text", "vault_append", "vault_set_frontmatter")),
+)
+
+
+def _limits_on(caller: Caller, vault: Vault) -> list[str]:
+    limits = [f"Writes reach only '{_shortened(scope.path)}'; reads are not confined." for scope in caller.scopes]
+    if caller.read_only or vault.config.read_only:
+        limits.append("This connection may read and change nothing.")
+    return limits
+
+
+def _shortened(text: str) -> str:
+    """Names and paths have no bound of their own, the instructions have."""
+    return text if len(text) <= _NAME_CHARACTERS else f"{text[:_NAME_CHARACTERS]}…"
+
+
+def _schema_for(schema: Mapping[str, JsonValue], served: frozenset[str]) -> Schema:
+    """`schema` with its arguments' descriptions cut as the tool's own."""
+    properties: Schema = {}
+    for name, member in properties_of(schema).items():
+        described = dict(member)
+        if isinstance(text := member.get("description"), str):
+            described["description"] = without_mentions(text, served)
+            if not described["description"]:
+                del described["description"]
+        properties[name] = described
+    return {**schema, "properties": properties}
+
+
+def _annotations_of(operation: Operation) -> types.ToolAnnotations:
+    idempotent = True if operation.idempotent else None
+    match operation.effect:
+        case Effect.READ:
+            return types.ToolAnnotations(read_only_hint=True, idempotent_hint=idempotent, open_world_hint=False)
+        case Effect.ADDITIVE:
+            return types.ToolAnnotations(
+                read_only_hint=False, destructive_hint=False, idempotent_hint=idempotent, open_world_hint=False
+            )
+        case Effect.DESTRUCTIVE:
+            return types.ToolAnnotations(destructive_hint=True, idempotent_hint=idempotent, open_world_hint=False)
+
+
+async def _list_resources(_ctx: _Context, _params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    return types.ListResourcesResult(resources=[])  # no vault content is ever reachable through resources (§9)
+
+
+async def _list_resource_templates(
+    _ctx: _Context, _params: types.PaginatedRequestParams | None
+) -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(resource_templates=[])
+
+
+async def _read_resource(_ctx: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    raise MCPError(types.INVALID_PARAMS, "Unknown resource", {"uri": str(params.uri)})
+
+
+def _internal_failure(reference: str) -> types.CallToolResult:
+    return render_refusal(VaultError(ErrorCode.INTERNAL, f"unexpected failure (reference {reference})"))
+
+
+def _protocol_failure(reference: str) -> NoReturn:
+    raise MCPError(types.INTERNAL_ERROR, f"internal: unexpected failure (reference {reference})") from None
+
+
+def _guarded(
+    handler: Callable[[_Context, _Params], Awaitable[_Result]],
+    otherwise: Callable[[str], _Result] = _protocol_failure,
+) -> Callable[[_Context, _Params], Awaitable[_Result]]:
+    """`handler`, of whose unforeseen exceptions only a reference leaves the server.
+
+    The SDK sends an exception's own text to handshake-era clients, paths and all.
+    """
+
+    async def answer(ctx: _Context, params: _Params) -> _Result:
+        try:
+            return await handler(ctx, params)
+        except MCPError:
+            raise
+        except Exception:
+            reference = uuid.uuid4().hex[:12]
+            logger.exception("request failed", extra={"method": ctx.method, "reference": reference})
+            return otherwise(reference)
+
+    return answer

@@ -1,0 +1,115 @@
+"""From settings to an open vault: tree, locks, extractor, index and search, put together once."""
+
+from pathlib import Path
+
+from app.settings import ConfigError, Settings, embedding_config, index_config, search_options, vault_config
+from operations.extraction.extractor import Extractor, ocr_is_installed
+from operations.index.database import Driver, IndexUnavailableError
+from operations.index.indexer import ChunkFile
+from operations.index.service import VaultIndex
+from operations.obsidian_settings import ObsidianSettings
+from operations.search.choosing import ChosenEmbedder, choose_embedder
+from operations.search.chunker import CHUNKER_VERSION, chunk_source
+from operations.search.reranker import CrossEncoder, Reranker
+from operations.search.service import SearchService
+from operations.search.tokens import TokenBudget, estimate_tokens
+from operations.store.locks import PathLocks, state_folder
+from operations.store.tree import Tree
+from operations.task_settings import task_rules
+from operations.vault import RerankMode, Vault
+
+WINDOW_WITHOUT_MODEL = 256
+
+
+def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
+    """The vault that the settings name, opened for work; `Vault.start` begins to index it.
+
+    Args:
+        driver: The SQLite of the index; by default the best one there is.
+
+    Raises:
+        ConfigError: There is no vault, or it cannot be opened, or no SQLite here is new enough.
+        VaultError: `storage_unavailable` when the state folder cannot be made.
+    """
+    config = vault_config(settings)
+    path, state_dir = settings.vault.path, settings.server.state_dir
+    if path is None or state_dir is None:
+        raise ConfigError("vault.path: no vault was named; give its folder as argument or in VAULT_PATH")
+    state = state_folder(Path(state_dir))
+    tree = Tree.open(path)
+    obsidian = ObsidianSettings(tree)
+    rules = task_rules(obsidian)
+    extractor = Extractor(
+        max_pages=config.max_document_pages,
+        seconds=config.extract_seconds,
+        ocr=settings.documents.ocr and ocr_is_installed(),
+    )
+    embedding = embedding_config(settings)
+    chosen = choose_embedder(embedding)
+    budget = token_budget(settings, chosen)
+    try:
+        index = VaultIndex(
+            tree,
+            index_config(settings, chunk_digest(settings, chosen, budget), rules),
+            extractor=extractor,
+            chunk_file=_chunker(budget),
+            on_chunks=lambda: search.chunks_changed(),
+            driver=driver,
+        )
+    except IndexUnavailableError as error:
+        raise ConfigError(str(error)) from error
+    is_named = settings.rerank.mode is not RerankMode.NONE and settings.rerank.path is None
+    search = SearchService(
+        index,
+        embedding,
+        budget,
+        search_options(settings),
+        chosen=chosen,
+        reranker=reranker_of(settings),
+        reranker_to_fetch=settings.rerank.model if is_named else None,
+    )
+    return Vault(
+        tree=tree,
+        obsidian=obsidian,
+        statuses=rules.statuses,
+        locks=PathLocks(state, settings.locks.wait_seconds),
+        config=config,
+        state_dir=state,
+        extractor=extractor,
+        index=index,
+        search=search,
+    )
+
+
+def token_budget(settings: Settings, chosen: ChosenEmbedder) -> TokenBudget:
+    """The lengths of passages: those of the model's window, in its own tokens."""
+    embedder, search = chosen.embedder, settings.search
+    return TokenBudget(
+        window=embedder.window if embedder is not None else WINDOW_WITHOUT_MODEL,
+        count=embedder.count_tokens if embedder is not None else estimate_tokens,
+        chunk_tokens=search.chunk_tokens,
+        overlap_tokens=search.chunk_overlap_tokens,
+        min_tokens=search.chunk_min_tokens,
+    )
+
+
+def chunk_digest(settings: Settings, chosen: ChosenEmbedder, budget: TokenBudget) -> str:
+    """Names everything that decides where passages begin and end."""
+    search = settings.search
+    tokens = chosen.embedder.name if chosen.embedder is not None else "estimate"
+    lengths = (budget.window, search.chunk_tokens, search.chunk_overlap_tokens, search.chunk_min_tokens)
+    return f"{CHUNKER_VERSION}/{tokens}/{'/'.join(map(str, lengths))}"
+
+
+def reranker_of(settings: Settings) -> Reranker | None:
+    """The cross-encoder, where one is asked for; it is loaded by the first search."""
+    rerank = settings.rerank
+    if rerank.mode is RerankMode.NONE:
+        return None
+    if rerank.path is not None:
+        return CrossEncoder.of_folder(rerank.path)
+    return CrossEncoder.of_cache(rerank.model, embedding_config(settings).cache_dir)
+
+
+def _chunker(budget: TokenBudget) -> ChunkFile:
+    return lambda source: chunk_source(source, budget)

@@ -1,0 +1,51 @@
+"""What every request needs, made once when the server starts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from app.workers import Workers
+from operations.caller import Caller, Surface
+from operations.errors import ErrorCode, VaultError
+from operations.invoke import invoke, invoke_at_once
+from operations.registry import Operation, OperationInput, OperationResult
+from operations.vault import Vault
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """One vault being served: its operations, and the bounded pool they run in."""
+
+    vault: Vault
+    operations: Mapping[str, Operation]
+    """The operations that are served, by name, in catalogue order."""
+    switched_off: frozenset[str]
+    workers: Workers
+
+    def caller(self, scope: Mapping[str, Any], surface: Surface) -> Caller:
+        """The caller of an HTTP request that passed the gate."""
+        return Caller(principal=scope["state"]["principal"].label, surface=surface, switched_off=self.switched_off)
+
+    def operation(self, name: str) -> Operation:
+        """The operation behind a route.
+
+        Raises:
+            VaultError: `not_found` when the owner switched it off.
+        """
+        found = self.operations.get(name)
+        if found is None:
+            raise VaultError(ErrorCode.NOT_FOUND, "no such route; the contract is at /openapi.yaml")
+        return found
+
+    async def invoke(self, operation: Operation, caller: Caller, args: OperationInput) -> OperationResult:
+        """Run an operation in the pool, or at once when there is nothing to wait for."""
+        at_once = invoke_at_once(operation, self.vault, caller, args)
+        if at_once is not None:
+            return at_once
+        return await self.in_pool(invoke, operation, self.vault, caller, args)
+
+    async def in_pool(self, function: Callable[..., Answer], *args: object) -> Answer:
+        """Run blocking work off the event loop; context variables go along."""
+        return await self.workers.run(function, *args)

@@ -1,0 +1,61 @@
+"""Who calls, and with which rights. Facades make a `Caller`; only operations decide by it."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from operations.progress import SILENT, Progress
+from operations.store.paths import FolderPath, VaultPath
+
+
+class Surface(Enum):
+    """The spelling in which hints name other operations."""
+
+    REST = "rest"
+    MCP = "mcp"
+    CLI = "cli"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteScope:
+    """Where a caller may write: one note, or everything below one folder."""
+
+    path: VaultPath
+    is_note: bool
+
+    def covers(self, path: str) -> bool:
+        """Whether `path` is the note, or lies below the folder (exact segments: `Inbox` is not `Inbox2`)."""
+        return path == self.path if self.is_note else path.startswith(f"{self.path}/")
+
+    def covers_folder(self, path: str) -> bool:
+        """Whether the folder `path` may be made: the scope's own folder counts."""
+        return self.covers(path) or (not self.is_note and path == self.path)
+
+
+def write_scope(raw: str) -> WriteScope:
+    """The scope a person or URL names: a path ending in `.md` is that note, any other the folder.
+
+    Raises:
+        VaultError: `invalid_path`, also for the root, which would confine nothing.
+    """
+    path = VaultPath(raw.removesuffix("/"))
+    return WriteScope(path=path, is_note=path.suffix == ".md")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The rights of one request; frozen, so that nothing outlives it."""
+
+    principal: str
+    """Label for logs and the journal: `static`, `stdio`, `cli`, or a token's name."""
+    surface: Surface
+    read_only: bool = False
+    allowed: frozenset[str] | None = None
+    """Names of the operations this caller may use; `None` sets no ceiling."""
+    scopes: tuple[WriteScope, ...] = ()
+    """Every scope must cover a write; none means the whole vault."""
+    hidden_folders: tuple[FolderPath, ...] = ()
+    """Folders that do not exist for this caller, beside those hidden from everybody."""
+    switched_off: frozenset[str] = frozenset()
+    """Operations the owner disabled; no hint names them."""
+    progress: Progress = field(default=SILENT, compare=False, repr=False)
+    """What the operation at hand tells its steps to."""

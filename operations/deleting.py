@@ -1,0 +1,139 @@
+"""`vault_delete`, and where deleted things go (vault-contract §9)."""
+
+from enum import StrEnum
+
+from operations.access import require_in_scope, require_scope_before_existence, require_unprotected, require_visible
+from operations.caller import Caller
+from operations.documents import file_version
+from operations.editing import previewed, require_version
+from operations.errors import VaultError
+from operations.kinds import require_not_a_folder
+from operations.link_facts import Dangling, dangling_links, said_of_dangling
+from operations.periods import periodic_routes
+from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
+from operations.store.paths import FolderPath, VaultPath
+from operations.store.trash import delete_permanently, move_to_trash, obsidian_trash_option
+from operations.store.tree import Entry
+from operations.store.writes import remove_empty_folder
+from operations.vault import DeleteMode, Vault
+
+
+class Deleted(StrEnum):
+    """What became of something that was deleted."""
+
+    TRASHED = "trashed"
+    DELETED = "deleted"
+
+
+class DeleteInput(OperationInput):
+    """Arguments of `vault_delete`."""
+
+    path: VaultPath
+    prune_empty_folders: bool = False
+    """Delete the folders that become empty too."""
+    expected_version: str | None = None
+    """Refuse unless the file still has this version."""
+    dry_run: bool = False
+    """Check, delete nothing."""
+
+
+class DeleteResult(OperationResult):
+    """Where a deleted file went."""
+
+    path: str
+    action: Deleted
+    trash_path: str | None = None
+    pruned: tuple[str, ...] | None = None
+    """Folders that went with it because they became empty."""
+    dangling: Dangling | None = None
+    """Links that lead nowhere now; nothing was rewritten. Absent while the index is being built."""
+    dry_run: bool | None = None
+    based_on: dict[str, str] | None = None
+    message: str
+
+
+@operation(
+    name="vault_delete",
+    title="Delete a note or file",
+    group=Group.NOTES,
+    effect=Effect.DESTRUCTIVE,
+    rest=(Route("DELETE", "/vault/{path:path}", handwritten=True), *periodic_routes("DELETE")),
+)
+def delete(vault: Vault, caller: Caller, args: DeleteInput) -> DeleteResult:
+    """Delete one note, document or file. Whether it goes to the trash or for good follows the vault's settings.
+
+    For a folder use vault_delete_folder.
+    """
+    require_not_a_folder(vault, caller, args.path, instead="vault_delete_folder", doing="delete")
+    require_visible(vault, caller, args.path)
+    require_unprotected(vault, args.path, "deleting")
+    require_scope_before_existence(vault, caller, args.path)
+    with vault.locks.hold([args.path]):
+        entry = vault.tree.require_file(args.path)
+        require_in_scope(caller, entry.path)
+        version = file_version(vault, entry.path)
+        require_version(vault, entry.path, version, args.expected_version)
+        dangling = dangling_links(vault, caller, [entry.path])
+        if args.dry_run:
+            action = Deleted.TRASHED if goes_to_trash(vault) else Deleted.DELETED
+            return DeleteResult(
+                path=entry.path,
+                action=action,
+                dangling=dangling,
+                dry_run=True,
+                based_on={entry.path: version},
+                message=previewed(f"{action} {entry.path}{said_of_dangling(dangling)}", "deleted"),
+            )
+        action, trash_path = discard(vault, caller, entry)
+    pruned = prune_empty(vault, caller, entry.path.parent) if args.prune_empty_folders else ()
+    said = f"{action} {entry.path}" + (f" to {trash_path}" if trash_path else "")
+    if pruned:
+        said += f"; removed the empty folders {', '.join(pruned)}"
+    return DeleteResult(
+        path=entry.path,
+        action=action,
+        trash_path=trash_path,
+        pruned=pruned or None,
+        dangling=dangling,
+        message=said + said_of_dangling(dangling),
+    )
+
+
+def goes_to_trash(vault: Vault) -> bool:
+    """Whether a delete moves to `.trash/` (`system` does too: a server has no desktop trash)."""
+    match vault.config.delete_mode:
+        case DeleteMode.TRASH:
+            return True
+        case DeleteMode.PERMANENT:
+            return False
+        case DeleteMode.OBSIDIAN:
+            return obsidian_trash_option(vault.tree) != "none"
+
+
+def discard(vault: Vault, caller: Caller, entry: Entry) -> tuple[Deleted, str | None]:
+    """Take a file or folder out of the vault; the caller holds its lock and has checked everything."""
+    if goes_to_trash(vault):
+        trash_path = move_to_trash(vault.tree, entry)
+        vault.index.removed([entry.path])
+        return Deleted.TRASHED, trash_path
+    try:
+        delete_permanently(vault.tree, entry, lambda below: caller.progress.over(below, "entries deleted", last=True))
+    finally:
+        vault.index.removed([entry.path])  # what is still there after a failure is found by the next look
+    return Deleted.DELETED, None
+
+
+def prune_empty(vault: Vault, caller: Caller, folder: FolderPath) -> tuple[str, ...]:
+    """Remove `folder` and the ones above it as long as they are empty, the caller's to write, and not protected."""
+    pruned: list[str] = []
+    while not folder.is_root:
+        path = VaultPath(folder)
+        try:
+            require_unprotected(vault, path, "deleting")
+            require_in_scope(caller, path)
+            remove_empty_folder(vault.tree, path)
+        except VaultError:
+            break
+        pruned.append(path)
+        folder = path.parent
+    return tuple(pruned)

@@ -1,0 +1,49 @@
+"""The one way into an operation: rights first, then the call (auth-and-security §2.3)."""
+
+from operations.caller import Caller
+from operations.errors import ErrorCode, VaultError
+from operations.registry import Operation, OperationInput, OperationResult
+from operations.vault import Vault
+
+
+def invoke(operation: Operation, vault: Vault, caller: Caller, args: OperationInput) -> OperationResult:
+    """Run an operation for a caller.
+
+    Raises:
+        VaultError: `forbidden`, `read_only`, `out_of_scope` by the caller's rights, and what the operation raises.
+    """
+    require_right(operation, vault, caller)
+    return operation.run(vault, caller, args)
+
+
+def invoke_at_once(operation: Operation, vault: Vault, caller: Caller, args: OperationInput) -> OperationResult | None:
+    """Run a call that waits for nothing; `None` when this one may have to, and `invoke` is due in a thread.
+
+    Raises:
+        VaultError: As `invoke`.
+    """
+    if operation.at_once is None:
+        return None
+    require_right(operation, vault, caller)
+    return operation.at_once(vault, caller, args)
+
+
+def require_right(operation: Operation, vault: Vault, caller: Caller) -> None:
+    """Refuse what this caller may not do at all, before any path is looked at.
+
+    Raises:
+        VaultError: `forbidden`, `read_only`, `out_of_scope`.
+    """
+    if caller.allowed is not None and operation.name not in caller.allowed:
+        raise VaultError(ErrorCode.FORBIDDEN, f"{operation.name} is not among the operations this token may use")
+    if not operation.writes:
+        return
+    if caller.read_only or vault.config.read_only:
+        whose = "this token is" if caller.read_only else "the server is"
+        raise VaultError(ErrorCode.READ_ONLY, f"{whose} read-only; nothing was changed")
+    if operation.multi_note and caller.scopes:
+        raise VaultError(
+            ErrorCode.OUT_OF_SCOPE,
+            f"{operation.name} touches more than one place, which a request with a write scope "
+            f"('{caller.scopes[0].path}') may not; nothing was changed",
+        )

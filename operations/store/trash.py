@@ -1,0 +1,120 @@
+"""Deleting: into the vault's `.trash/` as Obsidian does, or for good; and what Obsidian is set to do.
+
+Source: vault-contract.md §9.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import count
+
+from pydantic import JsonValue
+
+from operations.errors import ErrorCode, VaultError
+from operations.store.paths import MAX_NAME_BYTES
+from operations.store.tree import VAULT, Entry, EntryKind, ObsidianFile, OpenFolder, Tree, writing_to
+from operations.store.walk import walk
+from operations.store.writes import move_name, remove, remove_empty_folder, sync_folder
+
+logger = logging.getLogger(__name__)
+
+
+class TrashOption(StrEnum):
+    """Obsidian's setting "Deleted files"; the values are its own."""
+
+    SYSTEM = "system"
+    LOCAL = "local"
+    NONE = "none"
+
+
+def obsidian_trash_option(tree: Tree) -> TrashOption:
+    """What `.obsidian/app.json` says; Obsidian's default `system` when it says nothing that can be understood.
+
+    Whatever is unclear thus ends in the trash, never in a permanent deletion.
+    """
+    data = tree.read_settings(ObsidianFile.APP)
+    if data is None:
+        return TrashOption.SYSTEM
+    try:
+        settings: JsonValue = json.loads(data)
+        return TrashOption(str(settings.get("trashOption", "system") if isinstance(settings, dict) else ""))
+    except (ValueError, RecursionError):
+        logger.warning("Obsidian's app.json not understood, deleted files go to the trash")
+        return TrashOption.SYSTEM
+
+
+def move_to_trash(tree: Tree, entry: Entry) -> str:
+    """Move a file or folder into `.trash/`, under its own name or, when that is taken there, with ` 1`, ` 2` … added.
+
+    Nothing in the trash is ever overwritten; names that differ only in letter case count as taken.
+
+    Returns:
+        The path in the trash, e.g. `.trash/Boiler 1.md`.
+
+    Raises:
+        VaultError: `invalid_path` when `.trash` is a link or a file; `busy` when the entry went away;
+            `storage_unavailable`, also when the entry lies on another disk than the trash.
+    """
+    with tree.open_folder(entry.path.parent) as home, tree.open_trash() as trash, writing_to(VAULT):
+        for name in _free_names(trash, entry):
+            try:
+                move_name(home, entry.path.name, trash, name)
+            except VaultError as refusal:
+                if refusal.code is ErrorCode.ALREADY_EXISTS:
+                    continue  # taken by another caller since the names were read
+                raise
+            sync_folder(trash)
+            sync_folder(home)
+            return f"{trash.path}/{name}"
+    raise AssertionError("numbers do not end")
+
+
+def delete_permanently(tree: Tree, entry: Entry, over: Callable[[Sequence[Entry]], Iterable[Entry]] = iter) -> None:
+    """Delete a file, or a folder with all that is in it. A folder is checked whole before anything is removed.
+
+    Args:
+        over: Goes over what is inside a folder as it is removed; a caller can count along.
+
+    Raises:
+        ChangedMeanwhile: A file was changed since it was listed; it and what had not been reached yet is still there.
+        VaultError: `folder_protected` for a folder with hidden entries, links or special files, naming them;
+            `folder_not_empty` when something was added meanwhile; `busy`; `storage_unavailable`.
+    """
+    if entry.kind is EntryKind.FILE:
+        remove(tree, entry)
+        return
+    with writing_to(VAULT):
+        inside = list(walk(tree, entry.path))
+        folders = [entry, *(below for below in inside if below.kind is EntryKind.FOLDER)]
+        kept = [f"{folder.path}/{name}" for folder in folders for name in tree.left_out(folder.path)]
+    if kept:
+        shown = ", ".join(f"'{path}'" for path in kept[:10])
+        raise VaultError(
+            ErrorCode.FOLDER_PROTECTED,
+            f"'{entry.path}' holds {len(kept)} hidden entries, links or special files ({shown}), "
+            "which are never deleted; move them away first",
+        )
+    for below in over(inside[::-1]):
+        if below.kind is EntryKind.FILE:
+            remove(tree, below, durable=False)
+        else:
+            remove_empty_folder(tree, below.path, durable=False)
+    remove_empty_folder(tree, entry.path)
+
+
+def _free_names(trash: OpenFolder, entry: Entry) -> Iterator[str]:
+    taken = {name.casefold() for name in trash.names()}
+    # A folder's dot begins no suffix: `v1.2` becomes `v1.2 1`.
+    stem = entry.path.stem if entry.kind is EntryKind.FILE else entry.path.name
+    suffix = entry.path.name[len(stem) :]
+    for number in count():
+        tail = f" {number}{suffix}" if number else suffix
+        name = _cut(stem, MAX_NAME_BYTES - len(tail.encode())) + tail
+        if name.casefold() not in taken:
+            yield name
+
+
+def _cut(text: str, max_bytes: int) -> str:
+    """The longest start of `text` with at most `max_bytes` as UTF-8."""
+    return text.encode()[: max(0, max_bytes)].decode(errors="ignore")

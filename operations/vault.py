@@ -1,0 +1,132 @@
+"""One vault and what an operation needs to work on it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from operations.extraction.extractor import Extractor
+from operations.index.service import VaultIndex
+from operations.markdown.canvas_edits import random_id
+from operations.markdown.task_status import DEFAULT_REGISTRY, StatusRegistry
+from operations.obsidian_settings import ObsidianSettings
+from operations.search.service import SearchService
+from operations.store.locks import PathLocks
+from operations.store.paths import FolderPath
+from operations.store.tree import Tree
+
+MEBIBYTE = 1024 * 1024
+
+
+_MEMORY_FOLDER: Final = FolderPath("About Me")
+
+
+class TimestampPolicy(StrEnum):
+    """When a write sets the timestamp property."""
+
+    IF_PRESENT = "if_present"
+    ALWAYS = "always"
+    OFF = "off"
+
+
+class DeleteMode(StrEnum):
+    """Where a deleted file goes."""
+
+    OBSIDIAN = "obsidian"
+    TRASH = "trash"
+    PERMANENT = "permanent"
+
+
+class RerankMode(StrEnum):
+    """Whether a second model orders the best hits anew."""
+
+    NONE = "none"
+    BLENDED = "blended"
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodicChoice:
+    """What the owner decides about the notes of one period, over everything that Obsidian says."""
+
+    folder: str | None = None
+    """Empty for the root."""
+    format: str | None = None
+    template: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VaultConfig:
+    """What the owner decides about the vault; plain values, read once in `app/settings.py`."""
+
+    name: str
+    hidden_folders: tuple[FolderPath, ...] = ()
+    protected_paths: tuple[FolderPath, ...] | None = None
+    """`None` protects the memory folder and the daily folder."""
+    memory_folder: FolderPath = _MEMORY_FOLDER
+    read_only: bool = False
+    require_version: bool = False
+    timestamp: TimestampPolicy = TimestampPolicy.IF_PRESENT
+    timestamp_key: str = "timestamp"
+    field_order: tuple[str, ...] = ()
+    max_note_bytes: int = 16 * MEBIBYTE
+    document_suffixes: tuple[str, ...] = (".pdf",)
+    documents_folder: str = "Files"
+    max_document_bytes: int = 100 * MEBIBYTE
+    max_document_pages: int = 2000
+    extract_seconds: float = 60.0
+    attachment_suffixes: tuple[str, ...] = ()
+    attachment_folders: tuple[FolderPath, ...] = ()
+    max_written_bytes: int = MEBIBYTE // 4
+    text_suffixes: tuple[str, ...] = ()
+    """Files that are read as text."""
+    max_file_bytes: int = 50 * MEBIBYTE
+    max_picture_bytes: int = 48 * 1024
+    max_pictured_pages: int = 5
+    delete_mode: DeleteMode = DeleteMode.OBSIDIAN
+    orphan_exclude_folders: tuple[FolderPath, ...] | None = None
+    """Whose notes are no orphans, unless a call names others; `None` stands for memory, daily notes and templates."""
+    periodic: Mapping[str, PeriodicChoice] = field(default_factory=dict[str, PeriodicChoice])
+    """By period: `daily`, `weekly`, …"""
+    week_start: str = "auto"
+    """`auto`, `iso` or a weekday in lower case."""
+    text_in_documents: bool = True
+    timezone: tzinfo = UTC
+    """Of "today" and of local days."""
+
+
+def utc_now() -> datetime:
+    """The system clock; tests give a vault another one."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """A vault opened for work. Two can live in one process; nothing here is global. Close it to end its threads."""
+
+    tree: Tree
+    obsidian: ObsidianSettings
+    locks: PathLocks
+    config: VaultConfig
+    state_dir: Path
+    extractor: Extractor
+    index: VaultIndex
+    search: SearchService
+    statuses: StatusRegistry = DEFAULT_REGISTRY
+    """What checkboxes mean: those that the index was made with, as tasks are listed and edited by the same rules."""
+    clock: Callable[[], datetime] = field(default=utc_now)
+    draw_id: Callable[[], str] = field(default=random_id)
+    """Ids of new nodes and edges of canvases; tests give a vault another source."""
+
+    def start(self) -> None:
+        """Begin to index, to watch and to embed; returns at once."""
+        self.index.start()
+        self.search.start()
+
+    def close(self) -> None:
+        """End the threads and processes and close what is open."""
+        self.search.close()
+        self.index.close()
+        self.extractor.close()
+        self.tree.close()

@@ -1,0 +1,418 @@
+"""The attack table over the whole server: the gate, both surfaces, the operations and the disk behind them."""
+
+import ctypes
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operations.errors import ErrorCode
+from tests.field.surfaces import Reply, Rest, reply_of_http
+from tests.harness import KEY, Server, fill, serving
+from tests.reliability.processes import HttpProcess, environment, free_port
+from tests.security.cases import TOOL_OF, WAITING, SecurityCase, missing_parts, runs, security_cases
+
+ORIGIN = "https://vault.example"
+SECRET = "OUTSIDE-SECRET\n"
+FILES = {
+    "Note.md": "note\n",
+    "Inbox/In.md": "in\n",
+    "Inbox2/Other.md": "other\n",
+    "Private/Diary.md": "diary #secret-tag\n",
+    "About Me/Me.md": "me\n",
+    ".obsidian/app.json": "{}",
+}
+CASES = [case for case in security_cases() if any(runs(case, step) for step in case.steps)]
+_CLOSED_SECONDS = 10
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if not {step["op"] for step in case.steps} & {"start", "socket"}],
+    ids=lambda case: f"{case.id}: {case.title}",
+)
+def test_the_server_answers_as_the_attack_table_says(
+    case: SecurityCase, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    root, outside = tmp_path / "vault", tmp_path / "outside"
+    fill(root, FILES)
+    fill(outside, {"secret.md": SECRET})
+    with serving(root, tmp_path / "state", {"PUBLIC_URL": ORIGIN, **environ_of(case)}) as server:
+        server.default_host = "vault.example"
+        attack = Attack(server, monkeypatch)
+        before = server.snapshot()
+        for step in case.steps:
+            if runs(case, step):
+                attack.take(step)
+        after = server.snapshot()
+    match case.after.get("unchanged"):
+        case "all":
+            assert after == before
+        case paths:
+            assert {path: after[path] for path in paths or ()} == {path: before[path] for path in paths or ()}
+    assert attack.bodies_are_one()
+    assert {file.name: file.read_text(encoding="utf-8") for file in outside.iterdir()} == {"secret.md": SECRET}
+    assert not [text for text in attack.heard if SECRET.strip() in text]
+    for text in case.after.get("log_lacks", ()):
+        assert filled(text) not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if {step["op"] for step in case.steps} & {"start", "socket"}],
+    ids=lambda case: f"{case.id}: {case.title}",
+)
+def test_a_process_starts_or_not_as_the_attack_table_says(case: SecurityCase, tmp_path: Path) -> None:
+    for number, step in enumerate(case.steps):
+        folder = tmp_path / str(number)
+        fill(folder / "vault", FILES)
+        if runs(case, step):
+            _STARTS[step["op"]](case, step, folder)
+
+
+def test_the_rows_that_wait_are_the_ones_listed() -> None:
+    waiting = {case.id: missing_parts(case) for case in security_cases()}
+    assert {row: parts for row, parts in waiting.items() if parts} == WAITING
+
+
+class Attack:
+    """The steps of one row against one server."""
+
+    def __init__(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._server = server
+        self._monkeypatch = monkeypatch
+        self._equal_bodies: set[bytes] = set()
+        self.heard: list[str] = []
+        """Every answer's text and headers."""
+
+    def take(self, step: Mapping[str, Any]) -> None:
+        """Run a step and check what it expects."""
+        steps: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            "http": self._asked,
+            "call": self._asked,
+            "fs": self._changed_on_disk,
+            "swap": self._swapped,
+            "fault": self._broken,
+            "same_answer": self._compared,
+            "parallel": self._at_once,
+        }
+        steps[step["op"]](step)
+
+    def bodies_are_one(self) -> bool:
+        """Whether the answers that must not differ do not."""
+        return len(self._equal_bodies) <= 1
+
+    def ask(self, step: Mapping[str, Any]) -> Reply:
+        """The answer to an `http` or `call` step."""
+        reply = self._http(step) if step["op"] == "http" else self._call(step)
+        self.heard += [reply.text, *reply.headers.values()]
+        return reply
+
+    def _asked(self, step: Mapping[str, Any]) -> None:
+        begun = time.monotonic()
+        reply = self.ask(step)
+        took = time.monotonic() - begun
+        expect = step.get("expect", {})
+        check(reply, expect)
+        if "within_ms" in expect:
+            assert took * 1000 < expect["within_ms"]
+        if expect.get("same_body_for_all"):
+            self._equal_bodies.add(reply.body)
+
+    def _http(self, step: Mapping[str, Any]) -> Reply:
+        headers = header_pairs(step.get("headers", {}))
+        body: str | bytes = json.dumps(step["json"]) if "json" in step else step.get("body", "")
+        if "json" in step:
+            headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
+        size = step.get("body_size", 0)
+        chunks: Sequence[bytes] | None = None
+        if step.get("send_slowly"):
+            headers.append(("Content-Length", str(size)))
+            chunks = []  # announced, and never sent
+        elif step.get("chunked"):
+            chunks = [b"x" * 65_536] * (size // 65_536 + 1)
+        elif size:
+            body = b"x" * size
+        bearer = step.get("bearer")
+        if bearer is not None:
+            headers.append(("Authorization", f"Bearer {KEY if bearer == 'static' else bearer}"))
+        if "host" in step:
+            headers.append(("Host", step["host"]))
+        answer = self._server.http(step["method"], filled(step["path"]), body, headers, auth=False, chunks=chunks)
+        return reply_of_http(answer)
+
+    def _call(self, step: Mapping[str, Any]) -> Reply:
+        doing = step["do"]
+        args = {name: step[name] for name in ("path", "recursive", "query") if name in step}
+        if doing in ("write", "append"):
+            args["content"] = "x"
+        if doing == "move":
+            args = {"from": step["path"], "to": step.get("to") or "Moved.md"}
+        if step.get("surface") == "rest":
+            if doing == "list":
+                args["folder"] = args.pop("path")
+            return Rest().call(self._server, doing, args)
+        if doing == "move":
+            args = {"source": args["from"], "destination": args["to"]}
+        method, params = "tools/call", {"name": TOOL_OF.get(doing, doing), "arguments": args}
+        if doing == "tools_list":
+            method, params = "tools/list", {}
+        answer = self._server.http(
+            "POST",
+            step.get("endpoint", "/mcp"),
+            json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}),
+            {
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "Host": step.get("host", "vault.example"),
+            },
+        )
+        reply = reply_of_http(answer)
+        if reply.status != 200:
+            return reply
+        result = reply.data["result"]
+        if not result.get("isError"):
+            return Reply(None, 200, "", json.dumps(result, ensure_ascii=False), result, reply.headers)
+        code = result["_meta"]["vault-mcp/error"]["code"]
+        return Reply(code, ErrorCode[code.upper()].status, "", reply.text, result, reply.headers)
+
+    def _changed_on_disk(self, step: Mapping[str, Any]) -> None:
+        root = self._server.root
+        if "symlink" in step:
+            (root / step["symlink"]).symlink_to(step["to"])
+        elif "fifo" in step:
+            os.mkfifo(root / step["fifo"])
+        elif "hardlink" in step:
+            (root / step["hardlink"]).hardlink_to(root / step["to"])
+        else:
+            fill(root, {step["write"]: step.get("content", "old\n")})
+
+    def _swapped(self, step: Mapping[str, Any]) -> None:
+        """The call again and again while a thread exchanges a folder with a link to another one."""
+        root = self._server.root
+        real, aside = root / step["path"], root / ".aside"
+        answered = 0
+        with swapping(real, aside, step["target"]) as turns:
+            for _ in range(step["times"]):
+                reply = self.ask(step["step"])
+                answered += 1
+                unwanted = step["step"].get("expect", {}).get("never_contains")
+                assert unwanted is None or unwanted not in reply.text
+        assert answered == step["times"]
+        assert turns() > 10, "the folder hardly ever was a link"
+
+    def _broken(self, step: Mapping[str, Any]) -> None:
+        assert step["inject"] == "PermissionError with an absolute path on read"
+        fstat = os.fstat
+        root = self._server.root
+
+        def refuse(fd: int) -> os.stat_result:
+            status = fstat(fd)
+            if status.st_ino == (root / "Note.md").stat().st_ino:
+                raise PermissionError(13, "Permission denied", str(root / "vault" / "Note.md"))
+            return status
+
+        self._monkeypatch.setattr(os, "fstat", refuse)
+
+    def _compared(self, step: Mapping[str, Any]) -> None:
+        first, second = self.ask(step["first"]), self.ask(step["second"])
+        asked = [step[name]["path"] for name in ("first", "second")]
+        assert first.status == second.status == 404
+        assert first.text.replace(asked[0], "…") == second.text.replace(asked[1], "…")
+        assert _comparable(first.headers) == _comparable(second.headers)
+
+    def _at_once(self, step: Mapping[str, Any]) -> None:
+        """Each request writes below its own folder, or (every other one) tries that of its neighbour."""
+        times = step["times"]
+        barrier = threading.Barrier(times)
+
+        def one(number: int) -> tuple[int, int, Reply]:
+            target = number if number % 2 else number % times + 1
+            call = {
+                name: value.replace("$i", str(number)).replace("$j", str(target)) if isinstance(value, str) else value
+                for name, value in step["step"].items()
+            }
+            barrier.wait(timeout=30)
+            return number, target, self.ask(call)
+
+        with ThreadPoolExecutor(times) as pool:
+            outcomes = list(pool.map(one, range(1, times + 1)))
+        for number, target, reply in outcomes:
+            assert reply.code == (None if number == target else "out_of_scope"), reply.text
+            assert (self._server.root / f"F{number}" / "n.md").exists() is (number % 2 == 1)
+
+
+def check(reply: Reply, expect: Mapping[str, Any]) -> None:
+    """What a row says about one answer."""
+    if "status" in expect:
+        assert reply.status == expect["status"], reply.text
+        if expect["status"] < 400:
+            assert reply.code is None
+    if "code" in expect:
+        assert reply.code == expect["code"], reply.text
+    if "code_in" in expect:
+        assert reply.code in expect["code_in"], reply.text
+    if "json_keys" in expect:
+        assert sorted(reply.data) == sorted(expect["json_keys"])
+    challenge = reply.headers.get("www-authenticate", "")
+    for part in expect.get("challenge", ()):
+        assert filled(part) in challenge
+    for part in expect.get("challenge_lacks", ()):
+        assert part not in challenge
+    for name, text in expect.get("header", {}).items():
+        found = reply.headers.get(name, "")
+        if text.startswith("contains "):
+            for part in text.removeprefix("contains ").split(" and "):
+                assert part in found
+        else:
+            assert found == text
+    for name in expect.get("header_lacks", ()):
+        assert name not in reply.headers
+    for text in expect.get("contains", ()):
+        assert text in reply.text
+    for text in expect.get("lacks", ()):
+        assert text not in reply.text
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Let two names change places in one step, so that neither is ever missing."""
+    at_working_folder, exchange_flag = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    call = ctypes.CDLL(None, use_errno=True).renameat2
+    if call(at_working_folder, bytes(one), at_working_folder, bytes(other), exchange_flag) != 0:
+        raise OSError(ctypes.get_errno(), "renameat2")
+
+
+@contextmanager
+def swapping(real: Path, aside: Path, target: str) -> Iterator[Callable[[], int]]:
+    """Exchange a folder with a link and back until the block ends; answers how often that was done."""
+    stop = threading.Event()
+    turns = 0
+
+    aside.symlink_to(target)
+
+    def swap() -> None:
+        nonlocal turns
+        while not stop.is_set():
+            exchange(real, aside)
+            turns += 1
+            exchange(real, aside)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield lambda: turns
+    finally:
+        stop.set()
+        thread.join(timeout=10)
+        assert not thread.is_alive()
+        aside.unlink()
+
+
+def environ_of(case: SecurityCase) -> dict[str, str]:
+    """A row's settings as environment variables."""
+    return {
+        f"VAULT_MCP_{key.upper().replace('.', '__')}": ",".join(value) if isinstance(value, list) else str(value)
+        for key, value in case.given.get("config", {}).items()
+    }
+
+
+def filled(text: str) -> str:
+    return text.replace("$KEY", KEY).replace("$O", ORIGIN)
+
+
+def header_pairs(given: Mapping[str, str] | Sequence[Sequence[str]]) -> list[tuple[str | bytes, str | bytes]]:
+    pairs = given.items() if isinstance(given, Mapping) else [(name, text) for name, text in given]
+    return [
+        (name, bytes.fromhex(text.removeprefix("bytes:")) if text.startswith("bytes:") else filled(text))
+        for name, text in pairs
+    ]
+
+
+def _comparable(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers without what differs from request to request, or because a path is longer."""
+    return {name: text for name, text in headers.items() if name not in ("x-request-id", "content-length")}
+
+
+def _started(_case: SecurityCase, step: Mapping[str, Any], folder: Path) -> None:
+    expect = step["expect"]
+    environ: dict[str, str | None] = {"PUBLIC_URL": ORIGIN, **step.get("env", {})}
+    if "config_file" in step:
+        file = folder / "config.yaml"
+        file.write_text(step["config_file"], encoding="utf-8")
+        environ["VAULT_MCP_CONFIG"] = str(file)
+    if "exit" in expect:
+        ended = subprocess.run(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-c", "from app.cli.main import main; main()", "serve", str(folder / "vault")],
+            env={
+                **environment(folder / "state", environ),
+                "VAULT_MCP_SERVER__PORT": str(free_port()),
+                "PYTHONPATH": os.getcwd(),  # noqa: PTH109 - where the tests run from is where the package is
+            },
+            cwd=folder,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        said = ended.stderr.decode("utf-8")
+        assert ended.returncode == expect["exit"], said
+        assert all(text in said for text in expect.get("stderr_contains", ()))
+        assert not any(text in said for text in expect.get("stderr_lacks", ()))
+        assert "Traceback" not in said
+        return
+    with HttpProcess(folder / "vault", folder / "state", environ) as process:
+        process.wait_until_up()
+        assert all(text in process.said for text in expect.get("log_contains", ()))
+
+
+def _slow(case: SecurityCase, step: Mapping[str, Any], folder: Path) -> None:
+    with HttpProcess(folder / "vault", folder / "state", dict(environ_of(case))) as process:
+        process.wait_until_up()
+        begun = time.monotonic()
+        with socket.create_connection(("127.0.0.1", process.port), timeout=_CLOSED_SECONDS) as connection:
+            connection.sendall(step["send"].encode())
+            assert connection.recv(1024) == b""
+        assert time.monotonic() - begun < step["expect"]["closed_within_s"]
+
+
+_STARTS: Mapping[str, Callable[[SecurityCase, Mapping[str, Any], Path], None]] = {"start": _started, "socket": _slow}
+
+
+def test_a_method_that_no_route_of_a_path_takes_is_refused_with_the_ones_that_some_take(tmp_path: Path) -> None:
+    fill(tmp_path / "vault", FILES)
+    with serving(tmp_path / "vault", tmp_path / "state") as server:
+        answer = server.http("TRACE", "/vault/Note.md")
+        assert (answer.status, answer.code) == (405, "method_not_allowed")
+        assert answer.headers["allow"] == "DELETE, GET, HEAD, PATCH, POST, PUT"
+        assert server.http("PUT", "/healthz").headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("vault_append", {"path": "Gone.md", "content": "x"}),
+        ("vault_patch", {"path": "Gone.md", "target": "A", "content": "x"}),
+        ("vault_delete", {"path": "Gone.md"}),
+        ("vault_delete_folder", {"path": "Gone"}),
+        ("vault_delete_folder", {"path": "Inbox2"}),
+    ],
+)
+def test_a_place_outside_the_scope_is_refused_as_such_whether_something_is_there_or_not(
+    tmp_path: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    fill(tmp_path / "vault", FILES)
+    with serving(tmp_path / "vault", tmp_path / "state") as server:
+        before = server.snapshot()
+        assert server.tool(tool, arguments, endpoint="/mcp/only/Inbox").code == "out_of_scope"
+        assert server.snapshot() == before
