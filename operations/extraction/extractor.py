@@ -240,6 +240,8 @@ class _Worker:
         self._memory_bytes = memory_bytes
         command = [sys.executable, "-m", "operations.extraction.worker", str(memory_bytes)]
         environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
+        # A second heap of glibc's takes 64 MiB of address space, now and then, for a thread that needs none of it.
+        environment["MALLOC_ARENA_MAX"] = "1"
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, no word from outside
                 command,

@@ -36,17 +36,17 @@ def main() -> int:
     _limit(memory_bytes)
     threading.Thread(target=_leave_with_the_parent, daemon=True).start()
     _write(answers, b"{}")
-    while (head := _read(requests)) is not None:
-        wanted = json.loads(head)
-        data = _read(requests)
-        if data is None:
-            return 0
-        _limit_cpu(float(wanted["seconds"]))
-        try:
+    try:
+        while (head := _read(requests)) is not None:
+            wanted = json.loads(head)
+            data = _read(requests)
+            if data is None:
+                return 0
+            _limit_cpu(float(wanted["seconds"]))
             answer = json.dumps(asdict(_done(wanted, data)), ensure_ascii=False)
             _write(answers, answer.encode("utf-8", "replace"))
-        except MemoryError:
-            return OUT_OF_MEMORY_EXIT
+    except MemoryError:  # in the reader, or already while the document was taken in
+        return OUT_OF_MEMORY_EXIT
     return 0
 
 

@@ -130,7 +130,7 @@ class Run:
 
     def _play(self, step: Step) -> None:
         if step.op in TOOL_OF:
-            self._answered(step, self.surface.call(self.server, step.op, self._filled(step.args)))
+            self._answered(step, self.surface.call(self.server, step.op, self._with_line(self._filled(step.args))))
             return
         play: Callable[[Step], None] | None = getattr(self, f"_{step.op}", None)
         if play is None:
@@ -140,6 +140,15 @@ class Run:
     def _answered(self, step: Step, reply: Reply) -> None:
         self.steps.append(step)
         self.replies.append(reply)
+
+    def _with_line(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A task that the table names by its text (`match`), named by the line of the open task that holds it."""
+        if "match" not in args:
+            return args
+        lines = self.texts(args["path"]).splitlines()
+        numbers = [number for number, line in enumerate(lines, 1) if "- [ ]" in line and args["match"] in line]
+        assert len(numbers) == 1, f"{args['match']!r} is on lines {numbers}"
+        return {**{name: value for name, value in args.items() if name != "match"}, "line": numbers[0]}
 
     def _filled(self, value: Any) -> Any:
         """`value` with saved headers in place of `$name`; `$name or other` where a header may be missing."""
