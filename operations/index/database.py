@@ -37,6 +37,8 @@ MINIMUM_SQLITE: Final = (3, 43, 0)
 BUSY_SECONDS: Final = 5.0
 """Longest wait for another process that is writing."""
 MAX_READERS: Final = 16
+CLOSE_SECONDS: Final = 2.0
+"""Longest wait for readers when the file is closed."""
 
 _ERROR: Final = 1
 _CORRUPT: Final = 11
@@ -183,7 +185,7 @@ class Turns:
 
 
 class Database:
-    """An open index, on disk or in memory. Safe to use from many threads; `close` waits for nobody."""
+    """An open index, on disk or in memory. Safe to use from many threads."""
 
     def __init__(self, driver: Driver, path: Path | None, busy_seconds: float = BUSY_SECONDS) -> None:
         """Open the file and make its tables when it has none; use `open_database` to survive what can go wrong.
@@ -206,6 +208,8 @@ class Database:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self._inode = None if path is None else path.stat().st_ino
         self._is_closed = False
+        self._reading = 0
+        self._read_ended = threading.Condition()
         self._writer = self._engine(path, "BEGIN IMMEDIATE", StaticPool)
         self._readers = (
             self._writer
@@ -244,8 +248,19 @@ class Database:
             with self._turns.hold(), self._begun(self._writer, writes=False) as connection:
                 yield connection
         else:
-            with self._readers.connect() as connection, connection.begin():
+            with self._counted(), self._readers.connect() as connection, connection.begin():
                 yield connection
+
+    @contextmanager
+    def _counted(self) -> Generator[None]:
+        with self._read_ended:
+            self._reading += 1
+        try:
+            yield
+        finally:
+            with self._read_ended:
+                self._reading -= 1
+                self._read_ended.notify_all()
 
     @contextmanager
     def write(self, *, background: bool = False) -> Generator[Connection]:
@@ -282,8 +297,13 @@ class Database:
         return None if found == "ok" else found
 
     def close(self) -> None:
-        """Give the connections back, the writer's once its block has ended; readers in use close when theirs end."""
+        """Give the connections back once those who read or write are done; readers get `CLOSE_SECONDS`.
+
+        A connection that closes later removes its log by name, be it the log of the file that took its place.
+        """
         self._is_closed = True
+        with self._read_ended:
+            self._read_ended.wait_for(lambda: not self._reading, CLOSE_SECONDS)
         self._readers.dispose()
         with self._turns.hold():
             self._writer.dispose()

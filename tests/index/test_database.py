@@ -155,6 +155,33 @@ def _write_fact(database: Database) -> None:
         connection.execute(facts.insert().values(name="a", value="b"))
 
 
+def test_closing_waits_for_those_who_read(state: Path) -> None:
+    database = Database(choose_driver(), state / "index.db")
+    reading, go_on = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    def read() -> None:
+        with database.read() as connection:
+            connection.execute(select(facts)).all()
+            reading.set()
+            go_on.wait(10)
+            seen.append(len(connection.execute(select(facts)).all()))
+
+    reader, closer = threading.Thread(target=read), threading.Thread(target=database.close)
+    reader.start()
+    assert reading.wait(10)
+    closer.start()
+    closer.join(0.1)
+    assert closer.is_alive()
+    assert not seen
+    go_on.set()
+    for thread in (reader, closer):
+        thread.join(10)
+        assert not thread.is_alive()
+    assert seen == [0]
+    assert not (state / "index.db-wal").exists()
+
+
 def test_foreground_writers_go_before_the_background() -> None:
     turns, order = Turns(), list[str]()
     waiting = [
