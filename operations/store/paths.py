@@ -280,6 +280,11 @@ def require_creatable_name(segment: str) -> None:
         _refuse(segment, f"has the invisible character U+{ord(found[0]):04X}; leave it out")
 
 
+def cut_to_bytes(text: str, max_bytes: int) -> str:
+    """The longest start of `text` with at most `max_bytes` as UTF-8."""
+    return text.encode()[: max(0, max_bytes)].decode(errors="ignore")
+
+
 def _resolve(raw: str, *, folder: bool) -> str:
     _require_length(raw)
     text = unicodedata.normalize("NFC", raw)

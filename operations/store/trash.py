@@ -12,7 +12,7 @@ from itertools import count
 from pydantic import JsonValue
 
 from operations.errors import ErrorCode, VaultError
-from operations.store.paths import MAX_NAME_BYTES
+from operations.store.paths import MAX_NAME_BYTES, cut_to_bytes
 from operations.store.tree import VAULT, Entry, EntryKind, ObsidianFile, OpenFolder, Tree, writing_to
 from operations.store.walk import walk
 from operations.store.writes import move_name, remove, remove_empty_folder, sync_folder
@@ -110,11 +110,6 @@ def _free_names(trash: OpenFolder, entry: Entry) -> Iterator[str]:
     suffix = entry.path.name[len(stem) :]
     for number in count():
         tail = f" {number}{suffix}" if number else suffix
-        name = _cut(stem, MAX_NAME_BYTES - len(tail.encode())) + tail
+        name = cut_to_bytes(stem, MAX_NAME_BYTES - len(tail.encode())) + tail
         if name.casefold() not in taken:
             yield name
-
-
-def _cut(text: str, max_bytes: int) -> str:
-    """The longest start of `text` with at most `max_bytes` as UTF-8."""
-    return text.encode()[: max(0, max_bytes)].decode(errors="ignore")

@@ -22,7 +22,15 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO, Self
 
 from operations.errors import ErrorCode, VaultError
-from operations.store.paths import FolderPath, ResolvedPath, VaultPath, listed_path, require_creatable_name
+from operations.store.paths import (
+    MAX_NAME_BYTES,
+    FolderPath,
+    ResolvedPath,
+    VaultPath,
+    cut_to_bytes,
+    listed_path,
+    require_creatable_name,
+)
 from operations.store.tree import (
     VAULT,
     Entry,
@@ -219,11 +227,47 @@ class Upload:
         try:
             _require_unchanged(home, previous, at=self._name)
         except ChangedMeanwhile:
-            _exchanged(home, self._name, name)
-            displaced = _regular_status(home, self._name)
-            if displaced is not None and not os.path.samestat(displaced, os.fstat(self._fd)):
-                _exchanged(home, self._name, name)  # it wrote once more: that is the text that stays
+            self._put_back(name)
             raise
+
+    def _put_back(self, name: str) -> None:
+        """Give `name` back to what another program wrote, and keep all of it if it wrote more than once meanwhile.
+
+        The text saved last has the name; one that it saved over ours, not over the one before, stands beside it.
+        """
+        home = self._home
+        before: os.stat_result | None = None
+        while True:
+            held = _regular_status(home, self._name)
+            try:
+                _exchanged(home, self._name, name)
+            except FileNotFoundError:
+                break  # it was removed as ours; the text before has no name to go back to
+            found = _regular_status(home, self._name)
+            if held is None or found is None or self._is_own(found):
+                return
+            if before is not None and os.path.samestat(found, before):
+                break
+            before = held
+        self._stand_aside(name)
+
+    def _is_own(self, status: os.stat_result) -> bool:
+        """Whether our temporary name holds our own bytes: an editor may have written on in the file while it stood."""
+        return (
+            os.path.samestat(status, os.fstat(self._fd))
+            and hashlib.sha256(_own_bytes_of(self._home, self._name)).hexdigest() == self.sha256
+        )
+
+    def _stand_aside(self, name: str) -> None:
+        """Give what stands under our temporary name a visible one that sync tools use too; nothing is replaced."""
+        data = _own_bytes_of(self._home, self._name)
+        stem, dot, suffix = name.rpartition(".")
+        tail = f" (conflicted copy {hashlib.sha256(data).hexdigest()[:8]}){dot}{suffix}"
+        aside = cut_to_bytes(stem, MAX_NAME_BYTES - len(tail.encode())) + tail
+        logger.warning("another program saved twice during a write; both texts stay", extra={"path": aside})
+        with suppress(VaultError):  # the same text is kept there already
+            move_name(self._home, self._name, self._home, aside)
+        sync_folder(self._home)
 
     def _require_same_home(self) -> None:
         _require_same(self._tree, self._home)

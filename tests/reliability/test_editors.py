@@ -1,5 +1,6 @@
 """An editor on the same disk rewrites a note between our read and our write: nothing that either wrote is lost."""
 
+import hashlib
 import os
 import sys
 import threading
@@ -57,6 +58,22 @@ def once_before(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, act: 
     assert not left, f"{name} was never called"
 
 
+@contextmanager
+def in_turn(monkeypatch: pytest.MonkeyPatch, acts: list[Callable[[], None]]) -> Iterator[None]:
+    """Let one act after the other run before an exchange of two names, and insist that all did."""
+    real, left = writes._exchanged, acts[::-1]
+
+    def interfering(folder: OpenFolder, one: str, other: str) -> bool:
+        if left:
+            left.pop()()
+        return real(folder, one, other)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writes, "_exchanged", interfering)
+        yield
+    assert not left
+
+
 @SAVES
 def test_a_save_while_the_new_text_is_written_is_kept_beside_our_line(
     server: Server, monkeypatch: pytest.MonkeyPatch, save: Callable[[Path], None]
@@ -82,26 +99,44 @@ def test_a_second_save_while_the_first_is_put_back_is_the_one_that_stays(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = server.root / "Log.md"
-    real = writes._exchanged
 
     def save_later() -> None:
         new = note.with_name(".editor.tmp")
         new.write_bytes(b"- later\n")
         new.rename(note)
 
-    turns: list[Callable[[], None]] = [lambda: save_by_rename(note), save_later]
-
-    def interfering(folder: OpenFolder, one: str, other: str) -> bool:
-        if turns:
-            turns.pop(0)()
-        return real(folder, one, other)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writes, "_exchanged", interfering)
+    with in_turn(monkeypatch, [lambda: save_by_rename(note), save_later]):
         answer = server.http("POST", "/vault/Log.md", "- ours\n")
-    assert not turns
     assert answer.code is None
-    assert server.snapshot() == {"Log.md": b"- later\n- ours\n"}
+    first = f"{NOTE}- editor\n".encode()
+    aside = f"Log (conflicted copy {hashlib.sha256(first).hexdigest()[:8]}).md"
+    assert server.snapshot() == {"Log.md": b"- later\n- ours\n", aside: first}
+
+
+def test_an_editor_that_writes_on_in_our_text_while_its_first_save_is_put_back_loses_neither(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = server.root / "Log.md"
+    with in_turn(monkeypatch, [lambda: save_by_rename(note), lambda: save_in_place(note)]):
+        answer = server.http("POST", "/vault/Log.md", "- ours\n")
+    assert answer.code is None
+    first = f"{NOTE}- editor\n".encode()
+    aside = f"Log (conflicted copy {hashlib.sha256(first).hexdigest()[:8]}).md"
+    kept = server.snapshot()
+    assert kept.keys() == {"Log.md", aside}
+    assert kept[aside] == first
+    assert kept["Log.md"] == f"{NOTE}- ours\n- editor\n- ours\n".encode()
+
+
+def test_a_note_saved_and_then_deleted_within_one_write_leaves_what_was_saved(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = server.root / "Log.md"
+    with in_turn(monkeypatch, [lambda: save_by_rename(note), note.unlink]):
+        answer = server.http("POST", "/vault/Log.md", "- ours\n")
+    assert answer.code == "not_found"
+    first = f"{NOTE}- editor\n".encode()
+    assert list(server.snapshot().values()) == [first]
 
 
 @SAVES
@@ -144,7 +179,7 @@ def test_an_editor_that_saves_all_the_time_loses_no_line_to_us(server: Server) -
     editor.start()
     acknowledged = []
     try:
-        for number in range(200):
+        for number in range(60):
             line = f"- ours {number}\n"
             answer = server.http("POST", "/vault/Log.md", line)
             assert answer.code in {None, "busy"}, answer.text
@@ -155,6 +190,11 @@ def test_an_editor_that_saves_all_the_time_loses_no_line_to_us(server: Server) -
         editor.join(timeout=30)
     assert saved
     assert acknowledged
-    lines = note.read_text(encoding="utf-8").splitlines(keepends=True)
     # The editor's own look and rename are two steps, so it may overwrite us; what we acknowledged never overwrote it.
-    assert [line for line in lines if line.startswith("- editor")] == saved
+    # Of two saves within one of our writes the first stands beside the note.
+    copies = server.root.glob("Log (conflicted copy *).md")
+    standing, *aside = [text.read_text(encoding="utf-8").splitlines(keepends=True) for text in (note, *copies)]
+    found = [line for line in standing if line.startswith("- editor")]
+    lost = set(saved) - set(found) - {line for text in aside for line in text}
+    assert not lost
+    assert found == [line for line in saved if line in found]
