@@ -15,6 +15,26 @@ ANY_JSON: Final[tuple[JsonValue, ...]] = ("string", "number", "boolean", "array"
 UNPUBLISHED: Final = frozenset({"request_id"})
 """Accepted from programs, but of no use to a model (tool-map §1)."""
 
+_SELF_EXPLAINING: Final[Mapping[str, frozenset[str]]] = {
+    "expected_version": frozenset({"description"}),
+    "dry_run": frozenset({"description"}),
+    "limit": frozenset({"default"}),
+}
+"""What models need not be told of arguments that many tools share; the instructions and results say it."""
+
+_BOUNDS: Final = frozenset(
+    {
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+    }
+)
+
 # `pattern` stays out: the models also take what a pattern cannot say (a leading `/`), and some clients validate.
 _KEPT: Final = (
     "type",
@@ -22,14 +42,7 @@ _KEPT: Final = (
     "enum",
     "default",
     "format",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
+    *sorted(_BOUNDS),
 )
 
 
@@ -44,7 +57,11 @@ def input_schema(model: type[BaseModel]) -> Mapping[str, JsonValue]:
 
 @cache
 def published_schema(model: type[BaseModel]) -> Mapping[str, JsonValue]:
-    """`input_schema` as callers get it: without an object that an argument before has too, and what dry runs are."""
+    """`input_schema` as models get it, without what every call costs and few need.
+
+    Bounds are said by the refusal, or clamped to; a list says itself where it goes on. An object that an argument
+    before has too is named instead of repeated.
+    """
     schema = input_schema(model)
     first: dict[str, str] = {}
     published: Schema = {}
@@ -53,10 +70,9 @@ def published_schema(model: type[BaseModel]) -> Mapping[str, JsonValue]:
         owner = first.setdefault(spelled, name) if "properties" in member else name
         if owner != name:
             published[name] = {"type": "object", "description": f"As {owner}."}
-        elif name == "dry_run" and "default" not in member:
-            published[name] = {"type": "boolean"}
         else:
-            published[name] = member
+            left_out = _BOUNDS | _SELF_EXPLAINING.get(name, frozenset())
+            published[name] = {key: value for key, value in member.items() if key not in left_out}
     return {**schema, "properties": published}
 
 

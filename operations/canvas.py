@@ -63,7 +63,7 @@ class GetCanvasInput(OperationInput):
 
     path: VaultPath
     max_text: int = Field(default=500, ge=0)
-    """Characters kept of a text node; 0 keeps all."""
+    """Characters of a text node; 0 keeps all."""
 
 
 class CanvasResult(OperationResult):
@@ -89,13 +89,13 @@ class AddNodeInput(OperationInput):
     text: str | None = None
     file: VaultPath | None = None
     subpath: str | None = None
-    """`#Heading` or `#^block` of the file."""
+    """`#Heading` or `#^block`."""
     url: str | None = None
     label: str | None = None
     around: tuple[str, ...] | None = None
-    """Ids of the nodes that a group is drawn around."""
+    """Ids that a group is drawn around."""
     color: str | None = None
-    """1 to 6, #RGB or #RRGGBB."""
+    """1 to 6 or #RRGGBB."""
     x: int | None = None
     y: int | None = None
     width: int | None = None
@@ -115,7 +115,7 @@ class ConnectInput(OperationInput):
     to_end: End | None = None
     label: str | None = None
     color: str | None = None
-    """1 to 6, #RGB or #RRGGBB."""
+    """1 to 6 or #RRGGBB."""
     expected_version: str | None = None
 
 
@@ -215,10 +215,7 @@ class DeleteElementResult(OperationResult):
     rest=(Route("GET", "/canvas"),),
 )
 def get_canvas(vault: Vault, caller: Caller, args: GetCanvasInput) -> CanvasResult:
-    """Give the nodes and edges of a canvas as they stand in the file, with the ids that its edits take.
-
-    To read what it says use vault_read_file.
-    """
+    """Give the nodes and edges of a canvas with the ids that edits take. To read what it says use vault_read_file."""
     stored, canvas = read_stored_canvas(vault, caller, args.path)
     files = _files_of(vault, caller)
     nodes: list[dict[str, JsonValue]] = []
@@ -247,10 +244,7 @@ def get_canvas(vault: Vault, caller: Caller, args: GetCanvasInput) -> CanvasResu
     rest=(Route("POST", "/canvas/nodes"),),
 )
 def add_canvas_node(vault: Vault, caller: Caller, args: AddNodeInput) -> AddNodeResult:
-    """Add a text, file, link or group node to a canvas, which is made when absent.
-
-    Without x and y it stands beside the others; each type takes its own content: text, file and subpath, url or label.
-    """
+    """Add a text, file, link or group node; a missing canvas is made. Without x and y it stands beside the others."""
     _require_canvas(vault, caller, args.path)
     files = _files_of(vault, caller)
     given = args.model_dump(exclude={"path", "expected_version", "file"})
@@ -287,10 +281,7 @@ def add_canvas_node(vault: Vault, caller: Caller, args: AddNodeInput) -> AddNode
     rest=(Route("POST", "/canvas/edges"),),
 )
 def connect_canvas_nodes(vault: Vault, caller: Caller, args: ConnectInput) -> ConnectResult:
-    """Draw an edge between two nodes of a canvas; sides that are not given are those that face each other.
-
-    vault_get_canvas gives the ids of the nodes.
-    """
+    """Draw an edge between two nodes; sides not given are those that face each other."""
     _require_canvas(vault, caller, args.path)
     edge = NewEdge(**args.model_dump(exclude={"path", "expected_version"}))
     done: list[AddedEdge] = []
@@ -314,10 +305,7 @@ def connect_canvas_nodes(vault: Vault, caller: Caller, args: ConnectInput) -> Co
     rest=(Route("PATCH", "/canvas/elements"),),
 )
 def update_canvas_node(vault: Vault, caller: Caller, args: UpdateElementInput) -> UpdateElementResult:
-    """Change a node or an edge of a canvas by its id; null removes subpath, label, color, sides and ends.
-
-    Nodes inside a group that is moved stay where they are.
-    """
+    """Change a node or edge by its id; null removes. Nodes inside a moved group stay where they are."""
     _require_canvas(vault, caller, args.path)
     files = _files_of(vault, caller)
     given = args.model_fields_set - {"path", "id", "expected_version", "dry_run"}
@@ -352,7 +340,7 @@ def update_canvas_node(vault: Vault, caller: Caller, args: UpdateElementInput) -
     rest=(Route("DELETE", "/canvas/elements"),),
 )
 def delete_canvas_node(vault: Vault, caller: Caller, args: DeleteElementInput) -> DeleteElementResult:
-    """Delete a node of a canvas with the edges that touch it, or one edge, by its id; what a group holds stays."""
+    """Delete a node with its edges, or one edge; what a group holds stays."""
     _require_canvas(vault, caller, args.path)
     done: list[DeletedElement] = []
 

@@ -30,7 +30,6 @@ class DeleteInput(OperationInput):
 
     path: VaultPath
     prune_empty_folders: bool = False
-    """Delete the folders that become empty too."""
     expected_version: str | None = None
     """Refuse unless the file still has this version."""
     dry_run: bool = False
@@ -60,7 +59,7 @@ class DeleteResult(OperationResult):
     rest=(Route("DELETE", "/vault/{path:path}", handwritten=True), *periodic_routes("DELETE")),
 )
 def delete(vault: Vault, caller: Caller, args: DeleteInput) -> DeleteResult:
-    """Delete one note, document or file. Whether it goes to the trash or for good follows the vault's settings.
+    """Delete one note, document or file, to the trash or for good as the vault's settings say.
 
     For a folder use vault_delete_folder.
     """

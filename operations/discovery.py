@@ -35,7 +35,7 @@ class TagInput(OperationInput):
 
     tag: str
     exact: bool = False
-    """Leave out the tags below it."""
+    """Without the tags below it."""
     limit: int = 20
     offset: int = Field(default=0, ge=0)
 
@@ -54,7 +54,7 @@ class ByPropertyInput(OperationInput):
 
     key: str
     value: str
-    """Text of the value; a whole number also finds equal numbers, true and false checkboxes."""
+    """Its text; also finds equal numbers and checkboxes."""
     folder: FolderPath | None = None
     limit: int = 20
     offset: int = Field(default=0, ge=0)
@@ -166,7 +166,7 @@ class PropertyValueList(OperationResult):
     rest=(Route("GET", "/notes/by-tag"),),
 )
 def search_by_tag(vault: Vault, caller: Caller, args: TagInput) -> NoteList:
-    """List the notes that have a tag or one below it, newest first, with how often each has it."""
+    """List the notes with a tag or one below it, newest first."""
     tag = args.tag.strip().removeprefix("#").rstrip("/")
     if not tag:
         raise VaultError(ErrorCode.INVALID_PARAMETER, "'tag' needs a name, with or without '#'")
@@ -191,7 +191,7 @@ def search_by_tag(vault: Vault, caller: Caller, args: TagInput) -> NoteList:
     rest=(Route("GET", "/notes/by-folder"),),
 )
 def search_by_folder(vault: Vault, caller: Caller, args: ByFolderInput) -> NoteList:
-    """List the notes of a folder by path, with their properties. For every kind of file use vault_list."""
+    """List the notes of a folder with their properties. For every kind of file use vault_list."""
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder, recursive=args.recursive)
@@ -206,10 +206,7 @@ def search_by_folder(vault: Vault, caller: Caller, args: ByFolderInput) -> NoteL
     rest=(Route("GET", "/notes/by-property"),),
 )
 def search_by_property(vault: Vault, caller: Caller, args: ByPropertyInput) -> NoteList:
-    """List the notes whose property, or an item of it, has a value, newest first.
-
-    See vault_list_property_values for the values there are.
-    """
+    """List the notes whose property, or an item of it, has a value, newest first."""
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder)
@@ -225,7 +222,7 @@ def search_by_property(vault: Vault, caller: Caller, args: ByPropertyInput) -> N
     rest=(Route("GET", "/notes/recent"),),
 )
 def list_recent(vault: Vault, caller: Caller, args: RecentInput) -> NoteList:
-    """List the notes that were changed or made last."""
+    """List the notes changed or made last."""
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder)
@@ -242,7 +239,7 @@ def list_recent(vault: Vault, caller: Caller, args: RecentInput) -> NoteList:
     rest=(Route("GET", "/tags"),),
 )
 def list_tags(vault: Vault, caller: Caller, args: ListTagsInput) -> TagList:
-    """List the vault's tags with the number of notes that have each, in notes and in their properties."""
+    """List the tags with the number of notes that have each."""
     require_complete_index(vault)
     with reading_index(vault) as connection:
         counted = tag_counts(connection, caller_scope(vault, caller))
@@ -266,7 +263,7 @@ def list_tags(vault: Vault, caller: Caller, args: ListTagsInput) -> TagList:
     rest=(Route("GET", "/properties"),),
 )
 def list_property_keys(vault: Vault, caller: Caller, args: PropertyKeysInput) -> PropertyKeyList:
-    """List the properties notes have, with types, sample values and the number of notes that have each."""
+    """List the properties notes have, with types, sample values and number of notes."""
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder)
@@ -291,7 +288,7 @@ def list_property_keys(vault: Vault, caller: Caller, args: PropertyKeysInput) ->
     rest=(Route("GET", "/properties/values"),),
 )
 def list_property_values(vault: Vault, caller: Caller, args: PropertyValuesInput) -> PropertyValueList:
-    """List the values of a property, items of lists each on their own, with the number of notes that have each."""
+    """List a property's values, items of lists singly, with the number of notes."""
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder)

@@ -31,17 +31,17 @@ class PatchInput(DestructiveInput):
     """Arguments of `vault_patch`."""
 
     target: str = ""
-    """Heading (`Boiler::Service`, a unique leaf suffices), `^block-id` or property key."""
+    """Heading (`A::B`, a unique leaf suffices), `^block-id` or property key."""
     target_type: Annotated[str, Field(json_schema_extra={"enum": list(TARGET_TYPES)})] = "heading"
     operation: Annotated[str, Field(json_schema_extra={"enum": list(OPERATIONS)})] = "replace"
     content: str = ""
-    """Markdown; for a property its value as JSON."""
+    """Markdown; a property's value as JSON."""
     target_scope: Annotated[str, Field(json_schema_extra={"enum": list(SCOPES)})] = "content"
-    """The section's text, its heading line, or both."""
+    """The section's text, heading line, or both."""
     level: int | None = Field(default=None, ge=1, le=6)
-    """To choose among equal headings."""
+    """Among equal headings."""
     include_children: bool = False
-    """Let a replace or delete take sub-headings along."""
+    """Take sub-headings along."""
     create_if_missing: bool = False
 
 
@@ -66,7 +66,7 @@ DEFAULT_SWITCHES = PluginSwitches()
     rest=(Route("PATCH", "/vault/{path:path}", handwritten=True), *periodic_routes("PATCH")),
 )
 def patch(vault: Vault, caller: Caller, args: PatchInput) -> EditResult:
-    """Edit one section, block, property or the body of a note and leave every other byte alone.
+    """Edit one section, block, property or the body of a note; every other byte stays.
 
     Targets come from vault_map; the heading line stays unless target_scope says otherwise. For words use
     vault_replace_text.
@@ -163,12 +163,12 @@ class ReplaceTextInput(DestructiveInput):
     """Arguments of `vault_replace_text`."""
 
     find: str
-    """Literal text, line breaks included; never a pattern."""
+    """Never a pattern."""
     replace: str
     section: str | None = None
-    """Only in the section of this heading, or the block `^id`."""
+    """Only in this heading's section or block `^id`."""
     count: int = Field(default=1, ge=1)
-    """Expected number of matches."""
+    """Matches you expect."""
 
 
 @operation(
@@ -180,9 +180,9 @@ class ReplaceTextInput(DestructiveInput):
     rest=(Route("PATCH", "/vault/{path:path}", handwritten=True, variant="Target-Type: text"),),
 )
 def replace_in_note(vault: Vault, caller: Caller, args: ReplaceTextInput) -> EditResult:
-    """Replace a literal text in a note, in its properties too; an empty replacement deletes it.
+    """Replace a literal text in a note and its properties; an empty replacement deletes.
 
-    count is what you expect, not a limit: any other number of matches changes nothing and says where they are.
+    With any other number of matches than count nothing changes.
     """
     return replace_text_in(vault, caller, args)
 
@@ -208,11 +208,10 @@ class DeleteSpanInput(DestructiveInput):
     """Arguments of `vault_delete_span`."""
 
     start_anchor: str
-    """Part of one line, case-sensitive; whole lines are meant."""
+    """Part of one line, case-sensitive."""
     end_anchor: str | None = None
-    """Part of the last line; without it one line."""
+    """Without it one line."""
     first_match: bool = False
-    """Take the first of several matching lines."""
 
 
 class ReplaceSpanInput(DeleteSpanInput):
@@ -229,7 +228,6 @@ class InsertInput(EditInput):
     position: Annotated[str, Field(json_schema_extra={"enum": ["before", "after"]})]
     content: str
     first_match: bool = False
-    """Take the first of several matching lines."""
 
 
 @operation(
@@ -240,10 +238,7 @@ class InsertInput(EditInput):
     rest=(Route("POST", "/edit/delete-span"),),
 )
 def delete_lines(vault: Vault, caller: Caller, args: DeleteSpanInput) -> EditResult:
-    """Delete whole lines of a note's body, from the line that holds start_anchor to the one that holds end_anchor.
-
-    The answer previews what went.
-    """
+    """Delete whole lines of a note's body, from the one with start_anchor to the one with end_anchor."""
 
     def deleted(text: str) -> Change:
         edit = delete_span(
@@ -262,9 +257,9 @@ def delete_lines(vault: Vault, caller: Caller, args: DeleteSpanInput) -> EditRes
     rest=(Route("POST", "/edit/replace-span"),),
 )
 def replace_lines(vault: Vault, caller: Caller, args: ReplaceSpanInput) -> EditResult:
-    """Replace whole lines of a note's body, from the line that holds start_anchor to the one that holds end_anchor.
+    """Replace whole lines of a note's body, from the one with start_anchor to the one with end_anchor.
 
-    For words within a line use vault_replace_text.
+    For words use vault_replace_text.
     """
 
     def replaced(text: str) -> Change:
@@ -288,7 +283,7 @@ def replace_lines(vault: Vault, caller: Caller, args: ReplaceSpanInput) -> EditR
     rest=(Route("POST", "/edit/insert"),),
 )
 def insert_lines(vault: Vault, caller: Caller, args: InsertInput) -> EditResult:
-    """Insert whole lines before or after the line of a note's body that holds the anchor text; nothing else changes."""
+    """Insert whole lines before or after the line of a note's body with the anchor."""
 
     def inserted(text: str) -> Change:
         edit = insert_at_anchor(

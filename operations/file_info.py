@@ -30,7 +30,7 @@ class FileInfoInput(OperationInput):
 
     path: VaultPath
     heading: str | None = None
-    """Let the uri open the note at this heading."""
+    """For the uri."""
 
 
 class TaskCounts(OperationResult):
@@ -84,7 +84,7 @@ class FileInfoResult(OperationResult):
     rest=(Route("GET", "/file-info"),),
 )
 def file_info(vault: Vault, caller: Caller, args: FileInfoInput) -> FileInfoResult:
-    """Say what a file is: kind, size, times, version, obsidian:// link; of a note properties, tags, links, words."""
+    """Say a file's kind, size, times, version and link; of a note also properties, tags, links, words."""
     require_not_a_folder(vault, caller, args.path)
     require_visible(vault, caller, args.path)
     entry = vault.tree.require_file(args.path)

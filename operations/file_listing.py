@@ -38,12 +38,10 @@ class ListFilesInput(OperationInput):
 
     folder: FolderPath = FolderPath("")
     extensions: tuple[str, ...] | None = None
-    """`png` or `.png`."""
     note: VaultPath | None = None
-    """Only what this note or canvas refers to."""
+    """Only what it refers to."""
     unreferenced_only: bool = False
     sort_by: FileOrder = FileOrder.PATH
-    """Largest and newest first."""
     limit: int = 200
     offset: int = Field(default=0, ge=0)
 
@@ -85,7 +83,7 @@ class ListFilesResult(OperationResult):
     rest=(Route("GET", "/files"),),
 )
 def list_files(vault: Vault, caller: Caller, args: ListFilesInput) -> ListFilesResult:
-    """List files that are no notes: pictures, documents, canvases; with how many bytes they have and who links to them.
+    """List files that are no notes, with size and who links to them.
 
     For notes use vault_list; to open one vault_read_file.
     """

@@ -48,9 +48,9 @@ class ReadFileInput(OperationInput):
 
     path: VaultPath
     raw: bool = False
-    """A canvas as JSON, a PDF as pictures of its pages."""
+    """A canvas as JSON, PDF pages as pictures."""
     start_line: int | None = Field(default=None, ge=1)
-    """Of pages as pictures, the first page."""
+    """Or first page."""
     limit: int | None = Field(default=None, ge=1)
 
 
@@ -122,10 +122,7 @@ def _show_file(result: NoteView, _args: ReadFileInput) -> Text:
     rest=(Route("GET", "/files/{path:path}", handwritten=True),),
 )
 def read_file(vault: Vault, caller: Caller, args: ReadFileInput) -> NoteView:
-    """Read a file that is no note: a picture, a canvas or PDF as markdown, a text file whole or by lines.
-
-    Notes are read with vault_read; vault_list_files lists what there is.
-    """
+    """Read a file that is no note: a picture, a text file, a canvas or PDF as markdown. For notes use vault_read."""
     require_readable_file(vault, caller, args.path)
     suffix = args.path.suffix
     if suffix in PICTURE_SUFFIXES:
@@ -152,10 +149,7 @@ def read_file(vault: Vault, caller: Caller, args: ReadFileInput) -> NoteView:
     rest=(Route("PUT", "/files/{path:path}", handwritten=True),),
 )
 def write_file(vault: Vault, caller: Caller, args: WriteFileInput) -> FileResult:
-    """Store a small file, such as a picture or CSV, in a folder for attachments; notes are written with vault_write.
-
-    Other bytes that stand there are replaced only with overwrite.
-    """
+    """Store a small file, such as a picture or CSV, in a folder for attachments; notes are written with vault_write."""
     require_storable_path(vault, caller, args.path)
     data = _decoded(args.content_base64, vault.config.max_written_bytes)
     with Upload(vault.tree, args.path) as upload:

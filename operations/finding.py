@@ -48,10 +48,10 @@ class FindFileInput(OperationInput):
     """Arguments of `vault_find_file`."""
 
     query: str = Field(min_length=1, max_length=1000)
-    """Letters of the name in order; with a slash, of the path."""
+    """With a slash, letters of the path."""
     folder: FolderPath | None = None
     include_files: bool = False
-    """Every kind of file, not only notes, canvases and bases."""
+    """Every kind of file."""
     limit: int = 20
     offset: int = Field(default=0, ge=0)
 
@@ -84,10 +84,7 @@ class FindFileResult(OperationResult):
     rest=(Route("GET", "/find"),),
 )
 def find_file(vault: Vault, caller: Caller, args: FindFileInput) -> FindFileResult:
-    """Find notes by letters of their name, an alias or the path, best first; typing errors apart, order is what counts.
-
-    For what notes say use vault_search.
-    """
+    """Find notes by letters of their name, an alias or the path, best first. For what notes say use vault_search."""
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder)

@@ -39,9 +39,9 @@ class ListInput(OperationInput):
     """Arguments of `vault_list`."""
 
     path: FolderPath = FolderPath("")
-    """Folder; empty for the root."""
+    """Else the root."""
     glob: str | None = None
-    """`*.md`, or with slashes relative to the folder: `2026/**/*.md`."""
+    """`*.md`, or `2026/**/*.md` below the folder."""
     recursive: bool = False
     limit: int = 200
     offset: int = Field(default=0, ge=0)
@@ -82,10 +82,7 @@ class ListResult(OperationResult):
     ),
 )
 def list_folder(vault: Vault, caller: Caller, args: ListInput) -> ListResult:
-    """List what is in a folder: notes, documents, other files, folders.
-
-    With recursive everything below comes too; find notes by their content with vault_search.
-    """
+    """List what is in a folder: notes, documents, files, folders. To find notes by content use vault_search."""
     folder = visible_folder(vault, caller, args.path)
     rows = [
         entry
@@ -168,10 +165,7 @@ class FolderResult(OperationResult):
     rest=(Route("PUT", "/folder/{path:path}"), Route("POST", "/folder/{path:path}")),
 )
 def create_folder(vault: Vault, caller: Caller, args: FolderInput) -> FolderResult:
-    """Create a folder and every missing one above it; one that exists is success.
-
-    Writing a note makes its folders by itself.
-    """
+    """Create a folder and those above it. Writing a note makes its folders by itself."""
     if args.path.is_root:
         return FolderResult(path="", created=(), message="the vault's root exists already")
     path = VaultPath(args.path)
@@ -194,7 +188,6 @@ class DeleteFolderInput(OperationInput):
 
     path: FolderPath
     recursive: bool = False
-    """Delete what is inside too."""
     dry_run: bool = False
     """Check and count, delete nothing."""
 
@@ -223,10 +216,7 @@ class DeleteFolderResult(OperationResult):
     rest=(Route("DELETE", "/folder/{path:path}"),),
 )
 def delete_folder(vault: Vault, caller: Caller, args: DeleteFolderInput) -> DeleteFolderResult:
-    """Delete an empty folder, or with recursive a whole one; it is checked completely before anything goes.
-
-    Where it goes, trash or for good, follows the vault's settings.
-    """
+    """Delete an empty folder, or with recursive a whole one."""
     if args.path.is_root:
         raise VaultError(ErrorCode.INVALID_PATH, "the vault's root cannot be deleted")
     require_visible(vault, caller, args.path)

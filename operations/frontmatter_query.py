@@ -19,9 +19,8 @@ class FindByFrontmatterInput(OperationInput):
 
     key: str
     value: str
-    """Exactly as written, quotes aside; for a list any member. Empty finds empty values."""
+    """Empty finds empty values."""
     dir: FolderPath = FolderPath("")
-    """Folder to look below; empty for the whole vault."""
 
 
 class FoundNote(OperationResult):
@@ -44,9 +43,9 @@ class FindByFrontmatterResult(OperationResult):
     rest=(Route("GET", "/frontmatter", bare="results"),),
 )
 def find_by_frontmatter(vault: Vault, caller: Caller, args: FindByFrontmatterInput) -> FindByFrontmatterResult:
-    """Find notes whose property has exactly this text, or holds it as a list member; 2 and "2" are the same.
+    """Find notes whose property has exactly this text or holds it as an item.
 
-    Reads the files themselves, so folders left out of search are found.
+    Reads the files, so what search leaves out is found.
     """
     folder = visible_folder(vault, caller, args.dir)
     found: list[FoundNote] = []

@@ -48,7 +48,7 @@ class BacklinksInput(OperationInput):
 
     path: VaultPath
     include_unresolved: bool = False
-    """The file need not exist: links that would reach it count."""
+    """The file need not exist."""
     limit: int = 200
     offset: int = Field(default=0, ge=0)
 
@@ -99,7 +99,7 @@ class OrphansInput(OperationInput):
     """Arguments of `vault_find_orphans`."""
 
     exclude_folders: tuple[FolderPath, ...] | None = None
-    """Whose notes are left out; replaces the vault's own list."""
+    """Replaces the vault's own list."""
     limit: int = 200
     offset: int = Field(default=0, ge=0)
 
@@ -108,7 +108,7 @@ class BrokenInput(OperationInput):
     """Arguments of `vault_find_broken_links`."""
 
     scope: tuple[FolderPath, ...] | None = None
-    """Folders or notes whose links are looked at."""
+    """Folders or notes."""
     exclude_folders: tuple[FolderPath, ...] | None = None
     limit: int = 200
     offset: int = Field(default=0, ge=0)
@@ -151,10 +151,7 @@ class BrokenResult(OperationResult):
     rest=(Route("GET", "/links/backlinks"),),
 )
 def get_backlinks(vault: Vault, caller: Caller, args: BacklinksInput) -> BacklinksResult:
-    """List the notes and canvases that link to a file, most links first, with lines; embeds and properties count.
-
-    For where a note itself leads use vault_get_outgoing_links.
-    """
+    """List the notes and canvases that link to a file, most links first, with lines."""
     path = _path_of(vault, caller, args.path, may_be_absent=args.include_unresolved)
     require_complete_index(vault)
     with reading_index(vault) as connection:
@@ -179,10 +176,7 @@ def get_backlinks(vault: Vault, caller: Caller, args: BacklinksInput) -> Backlin
     rest=(Route("GET", "/links/outgoing"),),
 )
 def get_outgoing_links(vault: Vault, caller: Caller, args: OutgoingInput) -> OutgoingResult:
-    """List the links and embeds of a note or canvas in document order, each with the file it reaches, if any.
-
-    For what links here use vault_get_backlinks.
-    """
+    """List the links and embeds of a note or canvas with the file each reaches."""
     path = _path_of(vault, caller, args.path)
     rows = [
         row
@@ -207,10 +201,7 @@ def get_outgoing_links(vault: Vault, caller: Caller, args: OutgoingInput) -> Out
     rest=(Route("GET", "/links/orphans"),),
 )
 def find_orphans(vault: Vault, caller: Caller, args: OrphansInput) -> NoteList:
-    """List notes that no other note or canvas links to, newest first.
-
-    Daily notes, memory and templates are left out unless exclude_folders says otherwise.
-    """
+    """List notes that nothing links to, newest first; daily notes, memory and templates are left out."""
     require_complete_index(vault)
     given = args.exclude_folders
     left_out, warning = usual_exclusions(vault) if given is None else (_named(given), None)
@@ -237,10 +228,7 @@ def find_orphans(vault: Vault, caller: Caller, args: OrphansInput) -> NoteList:
     rest=(Route("GET", "/links/broken"),),
 )
 def find_broken_links(vault: Vault, caller: Caller, args: BrokenInput) -> BrokenResult:
-    """List links whose file, heading or block is not there, by source and in document order.
-
-    vault_move and vault_rename_heading keep links right by themselves.
-    """
+    """List links whose file, heading or block is not there."""
     require_complete_index(vault)
     within = args.scope or ()
     is_asked_for, is_left_out = inside(within), inside(_named(args.exclude_folders or ()))

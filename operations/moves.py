@@ -49,10 +49,9 @@ class MoveInput(OperationInput):
 
     source: VaultPath
     destination: VaultPath
-    """Complete new path, suffix included; folders on the way are made."""
+    """Complete, with suffix."""
     update_links: bool = True
     prune_empty_folders: bool = False
-    """Remove folders that the move leaves empty."""
     dry_run: bool = False
     """Check and show what would change, move nothing."""
 
@@ -110,9 +109,9 @@ class _Planned:
     rest=(Route("POST", "/move"),),
 )
 def move(vault: Vault, caller: Caller, args: MoveInput) -> MoveResult:
-    """Move or rename a note, document, file or folder, and rewrite the links that would break, each in its own style.
+    """Move or rename a note, file or folder and rewrite the links that would break.
 
-    Never onto something that exists; dry_run shows every change first.
+    Never onto something that exists.
     """
     require_visible(vault, caller, args.source)
     require_creatable_place(vault, caller, args.destination)

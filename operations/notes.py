@@ -34,7 +34,7 @@ class WriteInput(DestructiveInput):
     content: str
     overwrite: bool = False
     properties: dict[str, JsonValue] | None = None
-    """Properties to set in the content's own block; null deletes one."""
+    """Set in the content's own block; null deletes."""
 
 
 class AppendInput(EditInput):
@@ -59,9 +59,9 @@ class SetBodyInput(DestructiveInput):
     rest=(Route("PUT", "/vault/{path:path}", handwritten=True),),
 )
 def write(vault: Vault, caller: Caller, args: WriteInput) -> EditResult:
-    """Create a note, or with overwrite replace the whole of one. Folders on the way are made.
+    """Create a note, or with overwrite replace it whole; folders are made.
 
-    To change a part of a note use vault_patch or vault_replace_text, which leave the rest alone.
+    For a part of a note use vault_patch or vault_replace_text.
     """
     return put_note(vault, caller, args, create_only=False)
 
@@ -101,7 +101,7 @@ def put_note(vault: Vault, caller: Caller, args: WriteInput, *, create_only: boo
     rest=(Route("POST", "/vault/{path:path}", handwritten=True),),
 )
 def append(vault: Vault, caller: Caller, args: AppendInput) -> EditResult:
-    """Add a block at the end of a note; a list or table that ends there goes on without a gap.
+    """Add a block at the end of a note; a list or table there goes on.
 
     To add below a heading use vault_patch with operation append.
     """
@@ -138,10 +138,7 @@ def _appended(text: str, content: str) -> Change:
     rest=(Route("PATCH", "/vault/{path:path}", handwritten=True, variant="Target-Type: body"),),
 )
 def set_body(vault: Vault, caller: Caller, args: SetBodyInput) -> EditResult:
-    """Replace everything below a note's properties; the block itself survives byte for byte, even an unreadable one.
-
-    Use vault_patch for one section.
-    """
+    """Replace everything below a note's properties. For one section use vault_patch."""
 
     def body(text: str) -> Change:
         edit = patch_body(text, operation="replace", content=args.content)

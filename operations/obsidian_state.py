@@ -83,7 +83,7 @@ class BookmarksInput(OperationInput):
     """Arguments of `vault_list_bookmarks`."""
 
     types: tuple[BookmarkType, ...] | None = None
-    """Only these; without group the groups are dissolved."""
+    """Without group the groups are dissolved."""
 
 
 class BookmarkRow(OperationResult):
@@ -120,10 +120,7 @@ class BookmarksResult(OperationResult):
     rest=(Route("GET", "/workspace"),),
 )
 def workspace_state(vault: Vault, caller: Caller, args: WorkspaceInput) -> WorkspaceResult:
-    """Say which notes Obsidian had open and active when it last wrote that down; written_at tells how old it is.
-
-    It may be another device's. Read the note with vault_read.
-    """
+    """Say which notes Obsidian had open at written_at, perhaps on another device."""
     found = _latest_workspace(vault)
     if found.mtime_ns is None:
         return WorkspaceResult(available=False, reason=_reason(found, "Obsidian has not written its workspace here"))
@@ -150,7 +147,7 @@ def workspace_state(vault: Vault, caller: Caller, args: WorkspaceInput) -> Works
     rest=(Route("GET", "/bookmarks"),),
 )
 def list_bookmarks(vault: Vault, caller: Caller, args: BookmarksInput) -> BookmarksResult:
-    """List the bookmarks of Obsidian: files, folders, headings, blocks, searches, links, in their groups."""
+    """List the bookmarks of Obsidian in their groups."""
     found = vault.obsidian.read(ObsidianFile.BOOKMARKS)
     if not found.is_usable:
         return BookmarksResult(available=False, reason=_reason(found, "there are no bookmarks here"), total=0)

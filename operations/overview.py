@@ -97,10 +97,7 @@ class OverviewResult(OperationResult):
     rest=(Route("GET", "/overview"),),
 )
 def overview(vault: Vault, caller: Caller, args: OverviewInput) -> OverviewResult:
-    """Say what is in the vault: numbers of notes and files, the largest folders, most used tags, notes changed last.
-
-    A good first call in a vault you do not know.
-    """
+    """Say how many notes and files there are, the largest folders, most used tags, latest notes. A good first call."""
     require_complete_index(vault)
     scope = caller_scope(vault, caller)
     left_out, _ = usual_exclusions(vault)

@@ -64,7 +64,7 @@ class EnsurePeriodicInput(OperationInput):
     date: str | None = None
     """A day, or 2026-W10, 2026-03, 2026-Q1, 2026; else now."""
     heading: str | None = None
-    """Where the uri is to point."""
+    """For the uri."""
 
 
 class PeriodicNoteResult(OperationResult):
@@ -87,7 +87,7 @@ class AppendPeriodicInput(OperationInput):
     date: str | None = None
     """A day, or 2026-W10, 2026-03, 2026-Q1, 2026; else now."""
     section: str | None = Field(default=None, validation_alias=AliasChoices("section", "under_heading"))
-    """Heading (`Log`, `Day::Log`) to append below; else the end."""
+    """Heading to append below; else the end."""
 
 
 class PeriodicAppendResult(OperationResult):
@@ -149,10 +149,7 @@ def _show_daily(result: DailyResult, _args: DailyInput) -> Text | None:
     rest=periodic_routes("GET"),
 )
 def get_daily_note(vault: Vault, caller: Caller, args: DailyInput) -> DailyResult:
-    """Read the daily note of a day, wherever the vault keeps them; if it is not written yet, exists is false.
-
-    vault_ensure_periodic_note makes it.
-    """
+    """Read the daily note of a day; if it is not written yet, exists is false. vault_ensure_periodic_note makes it."""
     path = periodic_note(vault, caller, Period.DAILY, args.date).path
     entry = None if is_hidden(vault, caller, path) else vault.tree.find(path)
     if entry is None:
@@ -176,7 +173,7 @@ def get_daily_note(vault: Vault, caller: Caller, args: DailyInput) -> DailyResul
     rest=periodic_routes("PUT"),
 )
 def ensure_periodic_note(vault: Vault, caller: Caller, args: EnsurePeriodicInput) -> PeriodicNoteResult:
-    """Make the note of a day, week, month, quarter or year from its template unless it is there, and give its text.
+    """Give the note of a period, made from its template unless it is there.
 
     To add to it use vault_append_periodic_note.
     """
@@ -244,10 +241,7 @@ def replace_note(
     rest=periodic_routes("POST"),
 )
 def append_periodic_note(vault: Vault, caller: Caller, args: AppendPeriodicInput) -> PeriodicAppendResult:
-    """Add text at the end of the note of a day, week, month, quarter or year, or in one of its sections.
-
-    A missing note is made from its template first. For any other note use vault_append.
-    """
+    """Add text to the note of a period, made from its template if missing."""
     note = periodic_note(vault, caller, args.period, args.date)
     return append_to_note(vault, caller, note, args.content, args.section)
 

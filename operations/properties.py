@@ -18,18 +18,17 @@ class SetFrontmatterInput(DestructiveInput):
     key: str
     value: JsonValue = None
     delete: bool = False
-    """Remove it; an absent one is fine."""
     create_if_missing: bool = False
-    """Add a properties block to a note that has none."""
+    """Make a properties block."""
 
 
 class UpdatePropertiesInput(DestructiveInput):
     """Arguments of `vault_update_properties`."""
 
     properties: dict[str, JsonValue]
-    """Values by key; null deletes the key."""
+    """Null deletes the key."""
     replace: bool = False
-    """Write the whole block anew: other properties go, null is an empty one."""
+    """Others go; null is an empty one."""
 
 
 @operation(
@@ -42,10 +41,7 @@ class UpdatePropertiesInput(DestructiveInput):
     rest=(Route("PATCH", "/vault/{path:path}", handwritten=True, variant="Target-Type: frontmatter"),),
 )
 def set_frontmatter(vault: Vault, caller: Caller, args: SetFrontmatterInput) -> EditResult:
-    """Set or delete one property of a note with its type kept; only that property's lines change.
-
-    For several at once use vault_update_properties.
-    """
+    """Set or delete one property of a note; only its lines change. For several at once use vault_update_properties."""
     if args.delete and args.value is not None:
         raise VaultError(ErrorCode.INVALID_PARAMETER, "value and delete exclude each other; send one of them")
     require_storable(args.value)
@@ -70,9 +66,9 @@ def set_frontmatter(vault: Vault, caller: Caller, args: SetFrontmatterInput) -> 
     rest=(Route("PATCH", "/properties"),),
 )
 def update(vault: Vault, caller: Caller, args: UpdatePropertiesInput) -> EditResult:
-    """Set and delete several properties of a note, all or nothing; a block is made when there is none.
+    """Set and delete several properties of a note, all or nothing.
 
-    replace writes the whole block anew, which also repairs one that cannot be read.
+    replace writes the whole block anew, even one that cannot be read.
     """
     require_storable(args.properties)
     key = vault.config.timestamp_key

@@ -28,11 +28,11 @@ class QueryInput(OperationInput):
     """Arguments of `vault_query`."""
 
     rule: dict[str, JsonValue]
-    """e.g. `{"and": [{"in": ["home", {"var": "tags"}]}, {"<": [{"var": "size"}, 900]}]}`."""
+    """e.g. `{"in": ["home", {"var": "tags"}]}`."""
     select: tuple[str, ...] = ()
-    """Variables to return, e.g. `frontmatter.status`."""
+    """Variables to return."""
     sort: tuple[str, ...] = ()
-    """Variables to order by, `-` in front for descending; then by path."""
+    """Variables; `-` in front for descending."""
     folder: FolderPath | None = None
     limit: int = 200
     offset: int = Field(default=0, ge=0)
@@ -75,7 +75,6 @@ class Match:
     title="Query notes by rule",
     group=Group.SEARCH,
     effect=Effect.READ,
-    large_result=True,
     long=True,
     rest=(
         Route("POST", "/query"),
@@ -84,9 +83,7 @@ class Match:
 )
 def query_notes(vault: Vault, caller: Caller, args: QueryInput) -> QueryResult:
     """Find notes by a JsonLogic rule over path folder name basename title content frontmatter.KEY tags links backlinks
-    unresolvedLinks created modified size; select and sort make a table.
-
-    Also {"glob": ["*x*", text]}, {"regexp": [pattern, text]}.
+    unresolvedLinks created modified size. Also {"glob": ["*x*", text]}, {"regexp": [pattern, text]}.
     """
     matches = matching_notes(vault, caller, args.rule, select=args.select, sort=args.sort, folder=args.folder)
     window, page = page_of(matches, args.limit, args.offset)

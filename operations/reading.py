@@ -124,14 +124,14 @@ class ReadInput(OperationInput):
 
     path: VaultPath
     section: SectionTarget | None = None
-    """Heading (`Boiler::Service`, a unique leaf suffices) or `^block-id`."""
+    """Heading (`A::B`, a unique leaf suffices) or `^block-id`."""
     level: int | None = Field(default=None, ge=1, le=6)
-    """To choose among equal headings."""
+    """Among equal headings."""
     outline: bool = False
     properties_only: bool = False
     start_line: int | None = Field(default=None, ge=1)
     limit: int | None = Field(default=None, ge=1)
-    """Number of lines from start_line on."""
+    """Lines."""
 
 
 class MapInput(OperationInput):
@@ -145,7 +145,7 @@ class ReadManyInput(OperationInput):
 
     paths: tuple[str, ...] = Field(min_length=1, max_length=20)
     section: SectionTarget | None = None
-    """The same heading or `^id` of every note."""
+    """Heading or `^id` of each."""
 
 
 class ReadManyRow(OperationResult):
@@ -264,9 +264,9 @@ def _read_at_once(vault: Vault, caller: Caller, args: ReadInput) -> NoteText | N
     rest=(Route("GET", "/vault/{path:path}", handwritten=True),),
 )
 def read_note(vault: Vault, caller: Caller, args: ReadInput) -> NoteView:
-    """Read a note or a document's text: whole, one section or block, a window of lines, its outline or its properties.
+    """Read a note or a document's text: whole, a section or block, lines, outline or properties.
 
-    Take the version along to an edit. Use vault_map to see the headings first, vault_search to find a note.
+    Take the version along to an edit. Use vault_map to see the headings first.
     """
     _require_one_mode(args)
     if args.outline:
@@ -300,9 +300,9 @@ def _require_one_mode(args: ReadInput) -> None:
     rest=(Route("GET", "/vault/{path:path}", handwritten=True, variant="?outline=1"),),
 )
 def map_note(vault: Vault, caller: Caller, args: MapInput) -> NoteMap:
-    """List what an edit can aim at: headings as :: paths, block ids, properties; of a document what its text is like.
+    """List what an edit can aim at: headings as :: paths, block ids, properties.
 
-    Send the paths back as targets of vault_patch or as section of vault_read.
+    Send them back as target of vault_patch or section of vault_read.
     """
     readable = read_text(vault, caller, args.path, text_needed=False)
     text, stored, extraction = readable.text, readable.stored, readable.extraction
@@ -342,7 +342,7 @@ def map_note(vault: Vault, caller: Caller, args: MapInput) -> NoteMap:
     rest=(Route("POST", "/read"),),
 )
 def read_many(vault: Vault, caller: Caller, args: ReadManyInput) -> ReadManyResult:
-    """Read up to twenty notes in one call, in the order asked; a path that cannot be read says why in its place."""
+    """Read up to 20 notes; one that cannot be read says why in its place."""
     return ReadManyResult(results=tuple(_row_of(vault, caller, path, args.section) for path in args.paths))
 
 

@@ -52,11 +52,9 @@ class RenameHeadingInput(OperationInput):
 
     path: VaultPath
     heading: str
-    """The exact text, or the exact `::` path that vault_map shows."""
     new_text: str
-    """One line, without heading marks."""
     level: int | None = Field(default=None, ge=1, le=6)
-    """Heading level, to choose among equals."""
+    """Among equal headings."""
     dry_run: bool = False
     """Check and show the diffs, write nothing."""
 
@@ -83,14 +81,12 @@ class RenameTagInput(OperationInput):
     """Arguments of `vault_rename_tag`."""
 
     tag: str
-    """With or without `#`, in any letter case."""
     new_tag: str
     nested: bool = True
-    """Rename the tags below it too; they keep the rest of their name."""
+    """Tags below it too."""
     scope: tuple[FolderPath, ...] | None = None
-    """Folders or notes to change; the whole vault without it."""
+    """Folders or notes."""
     dry_run: bool = True
-    """Show what would change; send false to write."""
 
 
 class TagRow(OperationResult):
@@ -125,11 +121,9 @@ class BlockIdInput(OperationInput):
 
     path: VaultPath
     line: int | None = Field(default=None, ge=1)
-    """1-based line of the block; or name a heading."""
     heading: str | None = None
-    """The first block below this heading."""
     id: str | None = None
-    """Latin letters, digits, hyphens; made up without it."""
+    """Letters, digits, hyphens; else made up."""
     dry_run: bool = False
     """Check and show the diff, write nothing."""
 
@@ -168,10 +162,7 @@ class BlockIdResult(OperationResult):
     rest=(Route("POST", "/refactor/heading"),),
 )
 def rename_heading(vault: Vault, caller: Caller, args: RenameHeadingInput) -> RenameHeadingResult:
-    """Give a heading another text and rewrite every link to it, in all notes and canvases.
-
-    heading is its exact text or :: path; nothing is guessed.
-    """
+    """Rename a heading and rewrite every link to it. heading is its exact text or :: path."""
     require_note(vault, caller, args.path)
     require_visible(vault, caller, args.path)
 
@@ -208,9 +199,9 @@ def rename_heading(vault: Vault, caller: Caller, args: RenameHeadingInput) -> Re
     rest=(Route("POST", "/refactor/tag"),),
 )
 def rename_tag(vault: Vault, caller: Caller, args: RenameTagInput) -> RenameTagResult:
-    """Rename a tag in the text and properties of every note, nested tags with it; renaming into an existing one merges.
+    """Rename a tag in text and properties of every note; into an existing one it merges.
 
-    dry_run is true unless you send false: look at the counts first.
+    Look at a dry run's counts before you send dry_run false.
     """
     old, new = require_new_tag(args.tag), require_new_tag(args.new_tag)
     is_asked_for = inside(args.scope or ())
@@ -248,10 +239,7 @@ def rename_tag(vault: Vault, caller: Caller, args: RenameTagInput) -> RenameTagR
     rest=(Route("POST", "/refactor/block-id"),),
 )
 def ensure_id(vault: Vault, caller: Caller, args: BlockIdInput) -> BlockIdResult:
-    """Give the block at a line, or the first one below a heading, an id that links can name; one it has is returned.
-
-    A heading itself is linked by its text, without an id.
-    """
+    """Give the block at a line, or the first below a heading, an id that links can name; one it has is returned."""
     ensured: list[EnsuredId] = []
 
     def labelled(text: str) -> Change:

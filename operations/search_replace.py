@@ -56,17 +56,15 @@ class SearchReplaceInput(OperationInput):
     """Arguments of `vault_search_replace`."""
 
     pattern: str = Field(min_length=1, max_length=10_000)
-    """A regular expression; the text itself with literal."""
+    """Regular expression, or with literal the text."""
     replacement: str
-    """`$1`, `${name}`, `$&` and `$$` stand for what was found."""
+    """`$1`, `${name}`, `$&` stand for what was found."""
     flags: str = ""
-    """`i` any letter case, `m` `^` and `$` at every line, `s` `.` takes line ends."""
+    """Of `i`, `m`, `s`."""
     literal: bool = False
-    """Pattern and replacement are plain text."""
     scope: tuple[FolderPath, ...] | None = None
-    """Folders or notes to change; the whole vault without it."""
+    """Folders or notes."""
     dry_run: bool = True
-    """Show what would change; send false to write."""
 
 
 class ReplacedRow(OperationResult):
@@ -123,9 +121,9 @@ class _Replaced:
     rest=(Route("POST", "/refactor/replace"),),
 )
 def search_replace(vault: Vault, caller: Caller, args: SearchReplaceInput) -> SearchReplaceResult:
-    """Replace a pattern or literal text in many notes at once, properties and code included; all are written or none.
+    """Replace a pattern or literal text in many notes, properties and code included; all or none.
 
-    dry_run is true unless you send false: look at the counts first. In one note use vault_replace_text.
+    Look at a dry run's counts before you send dry_run false. In one note use vault_replace_text.
     """
     replacer, is_asked_for = _replacer_of(args), inside(args.scope or ())
 

@@ -54,7 +54,7 @@ class SearchInput(OperationInput):
     query: str = Field(max_length=MAX_QUERY_CHARACTERS)
     """Words or a question; "a phrase", -word, OR, tag:x, path:x work."""
     k: int | None = None
-    """Hits, 1 to 50."""
+    """Hits."""
     limit: int | None = None
     """Another name of k."""
     prefix: FolderPath | None = None
@@ -164,9 +164,9 @@ def _shown(hit: HitRow) -> Row:
     ),
 )
 def search_vault(vault: Vault, caller: Caller, args: SearchInput) -> SearchResult:
-    """Find the passages that answer a question or hold a word or identifier, by meaning and by words at once.
+    """Find passages by meaning and words at once; send path and heading to vault_read.
 
-    Send path and heading to vault_read. For every place a literal text stands use vault_search_text.
+    For every place of a literal text use vault_search_text.
     """
     options = replace(
         vault.search.options,

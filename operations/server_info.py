@@ -54,7 +54,7 @@ class ServerInfoResult(OperationResult):
     rest=(Route("GET", "/server"),),
 )
 def server_info(vault: Vault, caller: Caller, _args: ServerInfoInput) -> ServerInfoResult:
-    """Say what vault this is, how many notes it holds, and what you may do: read-only, write scope, number of tools."""
+    """Say what vault this is and what you may do: read-only, write scope, number of tools."""
     notes, documents = count_files(vault, caller)
     usable = [one for one in declared_operations() if may_use(vault, caller, one.name, writes=one.writes)]
     return ServerInfoResult(

@@ -194,7 +194,7 @@ _BOUNDED: Final = tuple(date_field.value for date_field in DateField)
     rest=(Route("GET", "/tasks", spread=_BOUNDED),),
 )
 def list_vault_tasks(vault: Vault, caller: Caller, args: ListTasksInput) -> TaskList:
-    """List the vault's tasks, those not done by due date unless asked otherwise. Change one with vault_update_task."""
+    """List tasks, by due date unless asked otherwise. Change one with vault_update_task."""
     wanted = _filter_of(args)
     order = TaskOrder(args.sort_by, None if args.sort_direction is None else args.sort_direction is SortDirection.DESC)
     require_complete_index(vault)

@@ -154,9 +154,9 @@ class UpdatedTaskResult(TaskResult):
     rest=(Route("POST", "/tasks/{path:path}"),),
 )
 def create(vault: Vault, caller: Caller, args: CreateTaskInput) -> TaskResult:
-    """Write a task below a heading, in a Kanban lane, below a task, or at the end of a note.
+    """Write a task below a heading or task, in a Kanban lane, or at the end of a note.
 
-    A block_id that is taken is refused, so a repeated call writes once.
+    A taken block_id is refused, so a repeated call writes once.
     """
     creation = TaskCreation(
         description=args.description,
@@ -195,7 +195,7 @@ def create(vault: Vault, caller: Caller, args: CreateTaskInput) -> TaskResult:
     rest=(Route("PATCH", "/tasks/{path:path}"),),
 )
 def update(vault: Vault, caller: Caller, args: UpdateTaskInput) -> UpdatedTaskResult:
-    """Complete, reschedule, move or reword a task and leave every other byte alone; null clears.
+    """Complete, reschedule, move or reword a task; null clears.
 
     done writes the next occurrence above, which the line then names; block_id stays.
     """

@@ -22,11 +22,10 @@ class TemplateInput(OperationInput):
     """Arguments of `vault_create_from_template`."""
 
     template: str
-    """Path or name of the template."""
+    """Path or name."""
     path: VaultPath | None = None
-    """The note to make; without it the text comes back."""
     title: str | None = None
-    """What {{title}} becomes, unless the note's name."""
+    """What {{title}} becomes."""
 
 
 class TemplateResult(OperationResult):
@@ -62,7 +61,7 @@ def _show_template(result: TemplateResult, _args: TemplateInput) -> Text | None:
     rest=(Route("POST", "/templates/apply"),),
 )
 def create_from_template(vault: Vault, caller: Caller, args: TemplateInput) -> TemplateResult:
-    """Make a note from one of the vault's templates, or without path give the text; title, date and time are filled in.
+    """Make a note from a template, or without path give the text.
 
     For the note of a day or week use vault_ensure_periodic_note.
     """

@@ -97,10 +97,7 @@ def _shown(hit: TextHit) -> Row:
     rest=(Route("GET", "/search/text"),),
 )
 def search_text(vault: Vault, caller: Caller, args: SearchTextInput) -> SearchTextResult:
-    """Find every place where a literal text stands, in notes, their properties and the text of documents.
-
-    For a question or several words use vault_search.
-    """
+    """Find every place of a literal text in notes, properties and documents. For a question use vault_search."""
     if "\0" in args.query:
         raise VaultError(ErrorCode.INVALID_BODY, "the text to find holds U+0000, which no note does")
     require_complete_index(vault)

@@ -214,11 +214,13 @@ class VaultServer(Server[dict[str, Any]]):
 
 
 def tool_of(operation: Operation, served: frozenset[str], *, with_output_schema: bool = False) -> types.Tool:
-    """The published tool; what its texts say about tools outside `served` is left out."""
+    """The published tool; what its texts say about tools outside `served` is left out.
+
+    The title is not published: a name says as much, and every session pays for the list.
+    """
     monomorphic = operation.rendering is not Rendering.TEXT
     return types.Tool(
         name=operation.name,
-        title=operation.title,
         description=without_mentions(operation.description, served),
         input_schema=_schema_for(published_schema(operation.input_model), served),
         output_schema=dict(output_schema(operation.result_model)) if with_output_schema and monomorphic else None,

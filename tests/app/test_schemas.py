@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 from pydantic import Field, JsonValue
 
-from app.schemas import input_schema, null_means_something, output_schema, published_schema
+from app.schemas import input_schema, null_means_something, output_schema, properties_of, published_schema
 from operations.registry import OperationInput, OperationResult
 from tests.mcp.samples import EveryKindInput, RowsResult, WriteInput
 
@@ -181,3 +181,28 @@ def test_an_object_that_two_arguments_share_is_published_once() -> None:
             "other": {"type": "string"},
         },
     }
+
+
+class ListInput(OperationInput):
+    path: str = Field(min_length=1)
+    limit: int = Field(default=200, ge=1)
+    context: int = Field(default=100, ge=0, le=1000)
+    expected_version: str | None = None
+    """Refuse any other version."""
+    dry_run: bool = False
+    """Show what would change."""
+
+
+def test_bounds_and_what_shared_arguments_mean_are_not_told_to_models() -> None:
+    assert published_schema(ListInput) == {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer"},
+            "context": {"type": "integer", "default": 100},
+            "expected_version": {"type": "string"},
+            "dry_run": {"type": "boolean"},
+        },
+        "required": ["path"],
+    }
+    assert properties_of(input_schema(ListInput))["context"]["maximum"] == 1000

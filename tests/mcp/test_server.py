@@ -47,13 +47,12 @@ async def test_a_published_tool_is_all_of_its_declaration(
         tools = {tool["name"]: tool for tool in result_of(await call(client, "tools/list"))["tools"]}
     assert tools["vault_read"] == {
         "name": "vault_read",
-        "title": "vault read",
         "description": "Read a note.",
         "inputSchema": {
             "type": "object",
             "properties": {
                 "path": {"type": "string"},
-                "start_line": {"type": "integer", "default": 1, "minimum": 1},
+                "start_line": {"type": "integer", "default": 1},
                 "outline": {"type": "boolean"},
             },
             "required": ["path"],
