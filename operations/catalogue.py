@@ -1,10 +1,12 @@
 """Every operation there is, in the order in which both surfaces list them."""
 
 from operations import (
+    callouts,
     canvas,
     deleting,
     discovery,
     edits,
+    expiries,
     file_info,
     file_listing,
     files,
@@ -59,6 +61,8 @@ DOMAINS = (
     obsidian_state,
     search_replace,
     server_info,
+    expiries,
+    callouts,
 )
 """The modules that declare operations; importing them is what fills the registry."""
 
@@ -121,6 +125,8 @@ _ORDER = (
     "vault_workspace_state",
     "vault_list_bookmarks",
     "vault_server_info",
+    "vault_expiries",
+    "vault_callouts",
 )
 
 OPERATIONS: tuple[Operation, ...] = tuple(

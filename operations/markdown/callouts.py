@@ -75,6 +75,8 @@ _SEVERITIES: Final = {
 _HEAD: Final = re.compile(
     r"\[![ \t]*+(?P<type>[^\]|\s](?:[^\]|])*+)(?:\|[^\]]*+)?\](?P<fold>[+-]?)(?P<title>.*)", re.DOTALL
 )
+# "[!]", "[! ]- Title", "[!|wide]"; not "[!note]" or "[ ]".
+_UNTYPED_HEAD: Final = re.compile(r"\[![ \t]*+(?:\|[^\]]*+)?\]")
 # The mark of one quote with one blank behind it; before it any indentation that the containers around it ask for.
 _QUOTE_MARK: Final = re.compile(r"[ \t]*+>[ \t]?")
 
@@ -99,6 +101,15 @@ def leading_callout(note: ParsedNote | str) -> Callout | None:
     if len(blocks) <= first or blocks[first].kind is not BlockKind.QUOTE:
         return None
     return _callout(note, blocks[first], _unquoted(_lines(note, blocks[first])))
+
+
+def untyped_callouts(note: ParsedNote | str) -> list[int]:
+    """The 1-based lines of quotes that begin like a callout and name no type; Obsidian shows them as plain quotes."""
+    note = parse_note(note) if isinstance(note, str) else note
+    if "[!" not in note.text:
+        return []
+    heads = (_head(quote) for quote in _quotes_below(note.root))
+    return [head.first_line for head in heads if head is not None and _UNTYPED_HEAD.match(note.text, head.start)]
 
 
 def canonical_type(name: str) -> str:
@@ -130,8 +141,8 @@ def _callouts_below(note: ParsedNote, parent: Block, outer: tuple[int, list[str]
 
 
 def _callout(note: ParsedNote, quote: Block, lines: list[str]) -> Callout | None:
-    head = quote.children[0] if quote.children else None
-    if head is None or head.first_line != quote.first_line or head.kind in _CODE:
+    head = _head(quote)
+    if head is None:
         return None
     end = note.lines[head.first_line - 1].end
     found = _HEAD.match(note.text, head.start, end)
@@ -147,6 +158,19 @@ def _callout(note: ParsedNote, quote: Block, lines: list[str]) -> Callout | None
         body="\n".join(lines[1:]),
         fold={"+": Fold.OPEN, "-": Fold.CLOSED}.get(found["fold"]),
     )
+
+
+def _head(quote: Block) -> Block | None:
+    """The block that can hold a callout's type: the first one, on the quote's own first line, and no code."""
+    head = quote.children[0] if quote.children else None
+    return None if head is None or head.first_line != quote.first_line or head.kind in _CODE else head
+
+
+def _quotes_below(parent: Block) -> Iterator[Block]:
+    for block in parent.children:
+        if block.kind is BlockKind.QUOTE:
+            yield block
+        yield from _quotes_below(block)
 
 
 _CODE: Final = frozenset({BlockKind.FENCED_CODE, BlockKind.INDENTED_CODE})

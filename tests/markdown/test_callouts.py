@@ -15,6 +15,7 @@ from operations.markdown.callouts import (
     canonical_type,
     find_callouts,
     leading_callout,
+    untyped_callouts,
 )
 
 body_lines = st.lists(st.sampled_from(("", "a", "- b", "> [!tip] in", "> c", "    d", "```")), max_size=5)
@@ -144,3 +145,9 @@ def test_a_hundred_nested_callouts_take_linear_time() -> None:
 
     once, twice = calls_made(150), calls_made(300)
     assert twice < 2.2 * once
+
+
+def test_quotes_that_name_no_type_are_found_where_a_callout_could_stand() -> None:
+    untyped = "> [!]\n\n> [! ]- Title\n\n> [!|wide]\n> > [!]\n\n"
+    other = "> [!note]\n\n> [ ] task\n\n[!]\n\n```\n> [!]\n```\n\n> a\n> [!]\n"
+    assert untyped_callouts(untyped + other) == [1, 3, 5, 6]

@@ -52,6 +52,8 @@ FILES: Final[Mapping[str, str]] = {
         '[{"type": "file", "path": "Home/Boiler.md", "subpath": "#Service"}]}]}'
     ),
     "Daily/2026/2026-03-14.md": "walked\n",
+    "Contract.md": "---\nexpires:\n  - {date: 2026-04-01, what: gas}\n  - {date: soon, what: lift}\n---\n"
+    "> [!caution]- Read this\n> twice\n\n> [!warning]\n",
     "Links.md": "[[Boiler#Service|s]] ![[Inbox/One]] [gone](gone.md) #home/pump\n",
 }
 
@@ -879,6 +881,38 @@ CASES: Final[tuple[Parity, ...]] = (
         "precondition_failed",
     ),
     Parity("says what is served", "vault_server_info", {}, Request("GET", "/server")),
+    Parity(
+        "lists what expires",
+        "vault_expiries",
+        {"within": "4w", "untracked": True},
+        Request("GET", "/expiries?within=4w&untracked=1"),
+    ),
+    Parity(
+        "refuses a time that is none",
+        "vault_expiries",
+        {"within": "soon"},
+        Request("GET", "/expiries?within=soon"),
+        "invalid_parameter",
+    ),
+    Parity(
+        "lists callouts",
+        "vault_callouts",
+        {"type": "attention", "path": "Contract.md", "limit": 1},
+        Request("GET", "/callouts?type=attention&path=Contract.md&limit=1"),
+    ),
+    Parity(
+        "lists callouts of a folder",
+        "vault_callouts",
+        {"path": "Home"},
+        Request.json("POST", "/callouts", {"path": "Home"}),
+    ),
+    Parity(
+        "refuses the callouts of a note that is not there",
+        "vault_callouts",
+        {"path": "gone.md"},
+        Request("GET", "/callouts?path=gone.md"),
+        "not_found",
+    ),
 )
 
 ASYMMETRIES: Final[Mapping[tuple[str, str], str]] = {

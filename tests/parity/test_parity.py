@@ -82,5 +82,6 @@ def leaves(value: Any) -> Iterator[str]:
 def without_times(value: Any) -> Any:
     """A result without what differs between two vaults made one after the other."""
     if isinstance(value, dict):
-        return {name: without_times(member) for name, member in value.items() if name not in ("created", "modified")}
+        varying = ("created", "modified", "duration_ms")
+        return {name: without_times(member) for name, member in value.items() if name not in varying}
     return [without_times(member) for member in value] if isinstance(value, list) else value
