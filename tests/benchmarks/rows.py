@@ -67,9 +67,10 @@ class Amount:
 
     value: float
     unit: str
+    digits: int = 0
 
     def __str__(self) -> str:
-        return f"{self.value:,.0f} {self.unit}"
+        return f"{self.value:,.{self.digits}f} {self.unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def idle_memory(bench: Bench) -> Row:
 
 def rest_requests(bench: Bench) -> tuple[bytes, bytes]:
     """A read of the note over REST: the product's request and the floor's."""
-    return request("GET", _url(bench.note), _authorized()), request("GET", NOTE_ROUTE, _authorized())
+    return request("GET", _url(bench.note), servers.authorized()), request("GET", NOTE_ROUTE, servers.authorized())
 
 
 def modern_requests(bench: Bench) -> tuple[bytes, bytes]:
@@ -161,9 +162,9 @@ def old_requests(bench: Bench) -> tuple[bytes, bytes]:
 
 def task_list(bench: Bench) -> Row:
     """The slowest order or filter of a list of tasks; the floor answers a note's bytes from a bare route."""
-    bare = request("GET", NOTE_ROUTE, _authorized())
+    bare = request("GET", NOTE_ROUTE, servers.authorized())
     each = replace(bench, effort=replace(bench.effort, requests=max(_ROUNDS, bench.effort.requests // 30)))
-    taken = [_latencies(each, request("GET", f"/tasks?{query}", _authorized()), bare) for query in _TASK_LISTS]
+    taken = [_latencies(each, request("GET", f"/tasks?{query}", servers.authorized()), bare) for query in _TASK_LISTS]
     ours, floor = max(taken, key=lambda pair: pair[0].p50)
     return Row("list 50 open tasks, slowest order or filter", ours, floor, "≤ 4")
 
@@ -239,7 +240,7 @@ def _settle(bench: Bench) -> None:
 
     On a machine that others load this never comes; after some seconds the measuring begins all the same.
     """
-    wire = request("GET", _url(bench.note), _authorized())
+    wire = request("GET", _url(bench.note), servers.authorized())
     connection = Connection(bench.ours.port)
     try:
         for _ in range(_SETTLING_ROUNDS):
@@ -272,7 +273,12 @@ def _add_section(file: Path) -> None:
 
 
 def _patches(path: str, count: int) -> list[bytes]:
-    headers = {**_authorized(), "Content-Type": "text/markdown", "Target-Type": "heading", "Operation": "replace"}
+    headers = {
+        **servers.authorized(),
+        "Content-Type": "text/markdown",
+        "Target-Type": "heading",
+        "Operation": "replace",
+    }
     headers["Target"] = quote(_SECTION)
     return [request("PATCH", _url(path), headers, f"round {number}\n".encode()) for number in range(count)]
 
@@ -294,11 +300,7 @@ def _old_call(tool: str, path: str) -> bytes:
 
 def _call(route: str, params: dict[str, Any], headers: dict[str, str]) -> bytes:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
-    return request("POST", route, {**_authorized(), "Content-Type": "application/json", **headers}, body)
-
-
-def _authorized() -> dict[str, str]:
-    return {"Authorization": f"Bearer {servers.KEY}"}
+    return request("POST", route, {**servers.authorized(), "Content-Type": "application/json", **headers}, body)
 
 
 def _url(path: str) -> str:

@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from tests.benchmarks.__main__ import QUICK, run, table
+from tests.benchmarks.__main__ import QUICK, Kind, run, table
 from tests.benchmarks.corpus import HUB_INBOUND, write_corpus
 
 
@@ -29,6 +29,33 @@ def test_the_benchmarks_measure_every_row_over_a_small_corpus(tmp_path: Path) ->
     ]
     assert all(row.ratio > 0 for row in rows)
     assert table(rows).count("\n") == len(rows) + 2
+
+
+def test_the_rows_of_the_index_are_measured_over_a_small_corpus(tmp_path: Path) -> None:
+    rows = run(tmp_path, 80, QUICK, Kind.INDEX)
+
+    assert [row.name for row in rows] == [
+        "cold start, words and links ready",
+        "warm restart, first right answer",
+        "index on disk ÷ vault",
+        "search by words, 20 passages",
+        "notes by tag",
+        "backlinks of a hub",
+        "orphans",
+        "broken links",
+        "move a note with 50 links to it",
+        "edit by another program, until found",
+    ]
+    assert all(row.ratio > 0 for row in rows)
+
+
+def test_the_rows_of_meaning_are_measured_over_a_small_corpus(tmp_path: Path) -> None:
+    rate, search, memory = run(tmp_path, 20, QUICK, Kind.MEANING)
+
+    assert rate.name == "passages embedded a second, 2 threads"
+    assert search.name.startswith("hybrid search, ")
+    assert memory.name == "idle memory, model loaded"
+    assert all(row.ratio > 0 for row in (rate, search, memory))
 
 
 def test_a_corpus_is_the_same_for_the_same_size_and_seed(tmp_path: Path) -> None:
