@@ -27,6 +27,7 @@ from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
 from operations.errors import VaultError
+from operations.memory import MEMORY_TOOLS
 from operations.registry import Operation
 from operations.server_info import package_version
 from operations.store.writes import sweep_leftovers
@@ -52,7 +53,8 @@ def served_operations(settings: Settings) -> tuple[Operation, ...]:
 
 def switched_off(settings: Settings) -> frozenset[str]:
     """The operations that do not exist: those the owner disabled, and those of a feature that is off."""
-    return frozenset(settings.server.disabled_tools).union(() if settings.files.enabled else FILE_TOOLS)
+    features = ((settings.files.enabled, FILE_TOOLS), (settings.memory.enabled, MEMORY_TOOLS))
+    return frozenset(settings.server.disabled_tools).union(*(tools for is_on, tools in features if not is_on))
 
 
 def mcp_options(settings: Settings) -> McpOptions:

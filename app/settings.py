@@ -184,6 +184,16 @@ def _format(value: object) -> object:
     return text
 
 
+def _folder(value: object) -> FolderPath:
+    try:
+        folder = safe_resolve(cast("str", _text(value)), new=True, folder=True)
+    except VaultError as refusal:
+        raise ValueError(refusal.message) from refusal
+    if not folder:
+        raise ValueError("must name a folder below the vault's root, not the root itself")
+    return folder
+
+
 def _suffixes(value: object) -> tuple[str, ...]:
     suffixes = tuple(f".{item.lower().removeprefix('.')}" for item in _items(value))
     for suffix in suffixes:
@@ -247,6 +257,7 @@ Size = Annotated[int, BeforeValidator(_size), Field(gt=0), Word("size")]
 Names = Annotated[tuple[str, ...], BeforeValidator(_items), Word("names")]
 Tools = Annotated[tuple[str, ...], BeforeValidator(_items), Word("tools")]
 Folders = Annotated[tuple[FolderPath, ...], BeforeValidator(_folders), Word("folders")]
+OneFolder = Annotated[FolderPath, BeforeValidator(_folder), Word("folder")]
 FoldersOrAuto = Annotated[
     tuple[FolderPath, ...] | Literal["auto"], BeforeValidator(_folders_or_auto), Word("folders"), CanBeNone()
 ]
@@ -536,6 +547,15 @@ class PeriodicSettings(Section):
     """Language of month and day names."""
 
 
+class MemorySettings(Section):
+    """What assistants remember about the user, as dated entries in ordinary notes."""
+
+    enabled: Annotated[Switch, Env("MEMORY_ENABLED")] = True
+    """The memory tools, and the first files of a vault without a memory folder."""
+    dir: Annotated[OneFolder, Env("MEMORY_DIR")] = FolderPath("About Me")
+    """Its folder."""
+
+
 class McpSettings(Section):
     """The MCP surface."""
 
@@ -604,6 +624,7 @@ class Settings(Section):
     rerank: RerankSettings = RerankSettings()
     links: LinkSettings = LinkSettings()
     periodic: PeriodicSettings = PeriodicSettings()
+    memory: MemorySettings = MemorySettings()
     mcp: McpSettings = McpSettings()
     log: LogSettings = LogSettings()
     api_key: SecretStr | None = None
@@ -743,6 +764,7 @@ def vault_config(settings: Settings) -> VaultConfig:
         name=settings.vault.name,
         hidden_folders=settings.vault.hidden_folders,
         protected_paths=_unless_auto(settings.vault.protected_paths),
+        memory_folder=settings.memory.dir if settings.memory.enabled else None,
         read_only=settings.server.read_only,
         require_version=settings.writes.require_version,
         timestamp=settings.notes.timestamp,

@@ -57,7 +57,7 @@ def protected_folders(vault: Vault) -> tuple[FolderPath, ...]:
     if chosen is not None:
         return chosen
     daily = guarded_daily_folder(vault)
-    return (vault.config.memory_folder, *([daily] if daily is not None else []))
+    return tuple(folder for folder in (vault.config.memory_folder, daily) if folder is not None)
 
 
 def require_scope_before_existence(vault: Vault, caller: Caller, path: VaultPath, *, folder: bool = False) -> None:

@@ -78,6 +78,12 @@ class ErrorCode(StrEnum):
         "Obsidian's daily-note settings cannot be read, so the folder to protect is unknown",
     )
     CANVAS_MALFORMED = "canvas_malformed", 400, "a file that is not JSON Canvas or is nested too deep; line and column"
+    MEMORY_SHRINK = "memory_shrink", 400, "a memory write that would take more than half of a file"
+    MEMORY_SECTION_NEAR_DUPLICATE = (
+        "memory_section_near_duplicate",
+        400,
+        "a new memory section named nearly like an existing one; names it",
+    )
     QUERY_INVALID = "query_invalid", 400, "a rule or pattern that cannot be run: unknown operator, does not compile"
     QUERY_TOO_SLOW = "query_too_slow", 400, "the bound of a rule or pattern ran out; nothing written"
     NEEDS_OBSIDIAN = "needs_obsidian", 400, "only the desktop app can do it; gives the substitute"

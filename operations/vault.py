@@ -64,7 +64,8 @@ class VaultConfig:
     hidden_folders: tuple[FolderPath, ...] = ()
     protected_paths: tuple[FolderPath, ...] | None = None
     """`None` protects the memory folder and the daily folder."""
-    memory_folder: FolderPath = _MEMORY_FOLDER
+    memory_folder: FolderPath | None = _MEMORY_FOLDER
+    """`None` switches the memory off: its folder is one like any other then."""
     read_only: bool = False
     require_version: bool = False
     timestamp: TimestampPolicy = TimestampPolicy.IF_PRESENT

@@ -36,8 +36,10 @@ def serve(
     from app.cli.progress import BuildReport
     from app.http_server import serve as serve_http
     from app.main import create_app
+    from operations.memory_templates import bootstrap_memory
 
     asgi = create_app(settings)
+    bootstrap_memory(asgi.state.runtime.vault)
     if generate_key:
         _say_first_call(settings, key)
     with BuildReport(asgi.state.runtime.vault) as report:
@@ -61,6 +63,7 @@ def stdio(
     from app.main import run_stdio, served_operations, switched_off
     from app.opening import open_vault
     from operations.caller import Caller, Surface, write_scope
+    from operations.memory_templates import bootstrap_memory
 
     operations = served_operations(settings)
     caller = Caller(
@@ -71,7 +74,10 @@ def stdio(
         scopes=tuple(write_scope(path) for path in scope or ()),
         switched_off=switched_off(settings),
     )
-    anyio.run(run_stdio, open_vault(settings), operations, settings, caller)
+    vault_opened = open_vault(settings)
+    if not read_only:
+        bootstrap_memory(vault_opened)
+    anyio.run(run_stdio, vault_opened, operations, settings, caller)
 
 
 def _say_first_call(settings: "Settings", key: str) -> None:

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.field.parts import OAUTH, Part, tool
-
-MEMORY: Final = tool("vault_update_memory")
+from tests.field.parts import OAUTH, Part
 
 WAITING: Final[Mapping[str, tuple[Part, ...]]] = {
-    "FR-028": (MEMORY,),
     "FR-037": (OAUTH,),
     "FR-038": (OAUTH,),
     "FR-039": (OAUTH,),

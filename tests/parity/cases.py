@@ -23,6 +23,10 @@ PLAN: Final = (
     '\t\t{"id":"e1","fromNode":"a1","fromSide":"right","toNode":"b2","toSide":"left","label":"for"}\n'
     "\t]\n}"
 )
+MEMORY: Final = (
+    "---\nentry-policy: living\n---\n# Agents\n\n> [!info] Scope of this file\n> For assistants.\n\n"
+    "## Style (newest first)\n\n- **2026-03-02**: prefers short answers\n- **2026-02-01**: writes British English\n"
+)
 FILES: Final[Mapping[str, str]] = {
     "Home/Boiler.md": NOTE,
     "Home/Crlf.md": "# A\r\n\r\nold\r\n\r\n# B\r\n",
@@ -54,6 +58,7 @@ FILES: Final[Mapping[str, str]] = {
     "Daily/2026/2026-03-14.md": "walked\n",
     "Contract.md": "---\nexpires:\n  - {date: 2026-04-01, what: gas}\n  - {date: soon, what: lift}\n---\n"
     "> [!caution]- Read this\n> twice\n\n> [!warning]\n",
+    "About Me/Agents.md": MEMORY,
     "Links.md": "[[Boiler#Service|s]] ![[Inbox/One]] [gone](gone.md) #home/pump\n",
 }
 
@@ -879,6 +884,51 @@ CASES: Final[tuple[Parity, ...]] = (
         {"path": "Plan.canvas", "id": "a1", "expected_version": "0" * 32},
         Request("DELETE", f"/canvas/elements?path=Plan.canvas&id=a1&expected_version={'0' * 32}"),
         "precondition_failed",
+    ),
+    Parity("lists memory files", "vault_list_memory_files", {}, Request("GET", "/memory")),
+    Parity(
+        "reads what was remembered since a day",
+        "vault_get_memory",
+        {"file": "Agents", "on_or_after": "2026-03-01"},
+        Request("GET", "/memory/entries?file=Agents&on_or_after=2026-03-01"),
+        text=True,
+    ),
+    Parity(
+        "refuses a memory section without its file",
+        "vault_get_memory",
+        {"section": "Style"},
+        Request("GET", "/memory/entries?section=Style"),
+        "invalid_parameter",
+    ),
+    Parity(
+        "remembers an entry",
+        "vault_update_memory",
+        {"file": "Me", "section": "Health", "entry": "allergic to hazelnuts", "options": {"date": "2026-03-01"}},
+        Request.json(
+            "POST",
+            "/memory/entries",
+            {"file": "Me", "section": "Health", "entry": "allergic to hazelnuts", "options": {"date": "2026-03-01"}},
+        ),
+    ),
+    Parity(
+        "refuses a memory section that is one already",
+        "vault_update_memory",
+        {"file": "Agents", "section": "style", "entry": "x"},
+        Request.json("POST", "/memory/entries", {"file": "Agents", "section": "style", "entry": "x"}),
+        "memory_section_near_duplicate",
+    ),
+    Parity(
+        "forgets an entry",
+        "vault_delete_memory",
+        {"file": "Agents", "section": "Style", "date": "2026-02-01", "entry": "writes British English"},
+        Request("DELETE", "/memory/entries?file=Agents&section=Style&date=2026-02-01&entry=writes%20British%20English"),
+    ),
+    Parity(
+        "refuses to forget what is not there",
+        "vault_delete_memory",
+        {"file": "Agents", "section": "Style", "date": "2026-02-02", "entry": "writes British English"},
+        Request("DELETE", "/memory/entries?file=Agents&section=Style&date=2026-02-02&entry=writes%20British%20English"),
+        "target_not_found",
     ),
     Parity("says what is served", "vault_server_info", {}, Request("GET", "/server")),
     Parity(
