@@ -24,7 +24,7 @@ from operations.store import writes
 from operations.store.tree import StoredFile
 from operations.store.writes import ChangedMeanwhile
 from operations.vault import Vault
-from operations.vault_files import VaultFiles
+from operations.vault_files import StalePlanError, VaultFiles
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +45,6 @@ class LinePreview(OperationResult):
     before: str
     after: str | None = None
     """Absent when the line goes."""
-
-
-class StalePlanError(Exception):
-    """A file is no longer what the plan was made from."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from operations.index.queries import sources_of_keys
 from operations.index_access import reading_index
 from operations.joint_writes import (
     Rewrite,
-    StalePlanError,
     diffs_of,
     require_current,
     rewrites_of,
@@ -39,7 +38,7 @@ from operations.store.tree import Entry, EntryKind
 from operations.store.walk import walk
 from operations.store.writes import rename, require_room
 from operations.vault import Vault
-from operations.vault_files import VaultFiles, unread_warnings
+from operations.vault_files import StalePlanError, VaultFiles, unread_warnings
 
 NOTHING_TO_REWRITE = MovePlan((), ())
 
@@ -122,7 +121,7 @@ def move(vault: Vault, caller: Caller, args: MoveInput) -> MoveResult:
             ErrorCode.INVALID_PARAMETER, f"source and destination are both '{args.source}'; nothing to move"
         )
     if args.dry_run:
-        return _previewed(vault, _planned(vault, caller, args))
+        return _previewed(vault, until_current(lambda: _planned(vault, caller, args)))
     planned = until_current(lambda: _carried_out(vault, caller, _planned(vault, caller, args)))
     folder = planned.entry.path.parent
     pruned = prune_empty(vault, caller, folder) if args.prune_empty_folders else ()
@@ -137,13 +136,14 @@ def _planned(vault: Vault, caller: Caller, args: MoveInput) -> _Planned:
         return _Planned(entry, destination, _moving(vault, entry), NOTHING_TO_REWRITE, (), (), follows_links=False)
     files = VaultFiles(vault, caller)
     step = Move(entry.path, destination)
-    candidates = files.unindexed()
+    unindexed = files.unindexed()
     with reading_index(vault) as connection:
-        candidates |= sources_of_keys(connection, affected_keys(step, files.entries))
+        sources = sources_of_keys(connection, affected_keys(step, files.entries))
+    files.require_present(sources)
     plan = plan_move(
         step,
         files.resolver(),
-        files.readable(candidates),
+        files.readable(unindexed | sources),
         files.text_of,
         lambda paths: caller.progress.over(paths, "files read"),
     )

@@ -170,14 +170,15 @@ def rename_heading(vault: Vault, caller: Caller, args: RenameHeadingInput) -> Re
         stored = read_for_write(vault, caller, args.path)
         files = VaultFiles(vault, caller)
         files.stored[stored.path] = stored
-        candidates = files.unindexed()
+        unindexed = files.unindexed()
         with reading_index(vault) as connection:
-            candidates |= sources_of_keys(connection, [link_key(stored.path)])
+            sources = sources_of_keys(connection, [link_key(stored.path)])
+        files.require_present(sources)
         rename = HeadingRename(stored.path, args.heading, args.new_text, args.level)
         plan = plan_heading_rename(
             rename,
             files.resolver(),
-            files.readable(candidates),
+            files.readable(unindexed | sources),
             files.text_of,
             lambda paths: caller.progress.over(paths, "files read"),
         )
@@ -208,15 +209,16 @@ def rename_tag(vault: Vault, caller: Caller, args: RenameTagInput) -> RenameTagR
 
     def attempt() -> RenameTagResult:
         files = VaultFiles(vault, caller)
-        candidates = files.unindexed()
         scope = caller_scope(vault, caller)
         with reading_index(vault) as connection:
             require_places(vault, caller, connection, args.scope or ())
             tagged = notes_with_tag(connection, old, scope, exact=not args.nested, limit=_EVERYTHING)
-            candidates.update(note.file.path for note in tagged)
-            candidates.update(notes_with_key(connection, _OLD_TAG_KEY, scope))
+            indexed = {note.file.path for note in tagged} | set(notes_with_key(connection, _OLD_TAG_KEY, scope))
             merged = [] if tag_key(old) == tag_key(new) else notes_with_tag(connection, new, scope, limit=_EVERYTHING)
-        candidates = {path for path in candidates if is_note(path) and (args.scope is None or is_asked_for(path))}
+        files.require_present(indexed)
+        candidates = {
+            path for path in files.unindexed() | indexed if is_note(path) and (args.scope is None or is_asked_for(path))
+        }
         notes = sorted(files.readable(candidates))
         plan = _plan_of(files, caller.progress.over(notes, "notes read"), old, new, nested=args.nested)
         rewrites = rewrites_of(vault, files, plan.changes)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from operations.access import is_hidden
 from operations.caller import Caller
 from operations.errors import ErrorCode, VaultError
+from operations.index.indexer import as_listed
 from operations.index.queries import files_with_problems, known_states
 from operations.index_access import WAIT_SECONDS, reading_index
 from operations.linking.names import is_canvas, is_note
@@ -20,6 +21,14 @@ from operations.store.paths import guards
 from operations.store.tree import Entry, EntryKind, StoredFile
 from operations.store.walk import walk
 from operations.vault import Vault
+
+
+class StalePlanError(Exception):
+    """A file is no longer what the plan was made from."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 class VaultFiles:
@@ -60,14 +69,26 @@ class VaultFiles:
         changed = {path for path, state in states if known.get(path) != (state.size, state.mtime_ns, state.inode)}
         return changed | candidates.intersection(problems)
 
+    def require_present(self, paths: Iterable[str]) -> None:
+        """Check that files which the index names are there: one that moved during the look is at neither of its paths.
+
+        Raises:
+            StalePlanError: One is not. The index knows it by now; look again.
+        """
+        gone = [path for path in paths if path not in self.entries and not _is_hidden(self._vault, path)]
+        if gone:
+            self._vault.index.changed(path for path in map(as_listed, gone) if path is not None)
+            raise StalePlanError(gone[0])
+
     def readable(self, paths: Iterable[str]) -> set[str]:
         """Those of the paths that are there and that the caller may see."""
         return {path for path in paths if path in self.entries and not is_hidden(self._vault, self._caller, path)}
 
     def text_of(self, path: str) -> str:
-        """A file's text; nothing of a file that is hidden from the caller, gone, or noted in `unread`.
+        """A file's text; nothing of a file that is hidden from the caller or noted in `unread`.
 
         Raises:
+            StalePlanError: It went away, or became something else, after the look at the tree.
             VaultError: `busy` while another program writes the file.
         """
         if is_hidden(self._vault, self._caller, path):
@@ -94,7 +115,7 @@ class VaultFiles:
                 case ErrorCode.BUSY:
                     raise
                 case _:
-                    pass  # gone, or a link by now: it holds no links of the vault
+                    raise StalePlanError(entry.path) from refusal
         except OSError as error:
             self.unread[entry.path] = f"it cannot be read ({(error.strerror or 'unknown reason').lower()})"
         return None

@@ -18,7 +18,15 @@ from sqlalchemy.dialects import sqlite
 
 from operations.errors import ErrorCode, VaultError
 from operations.extraction.encodings import decode_text
-from operations.index.note_rows import IndexedText, NoteRows, read_canvas, read_document, read_note, read_plain
+from operations.index.note_rows import (
+    IndexedText,
+    NoteRows,
+    first_lines,
+    read_canvas,
+    read_document,
+    read_note,
+    read_plain,
+)
 from operations.index.row import Row
 from operations.index.schema import (
     blocks,
@@ -48,8 +56,6 @@ NOTE: Final = "note"
 DOCUMENT: Final = "document"
 FILE: Final = "file"
 
-TEXT_CHARS: Final = 100 * 1024
-"""How much of a text file is searched: its beginning says what it is about, and data would crowd out the notes."""
 _DRAWING: Final = ".svg"
 """Text that nobody reads as such: its words are those of the format."""
 TO_READ_AGAIN: Final = -1
@@ -208,10 +214,7 @@ def _read_text(path: VaultPath, data: bytes) -> NoteRows:
     decoded = decode_text(data)
     if decoded is None:
         return NoteRows(source=read_plain(path, path.stem, ""), problem="holds no text, whatever its name says")
-    text = decoded.text
-    if len(text) > TEXT_CHARS:
-        text = text[: text.rfind("\n", 0, TEXT_CHARS) + 1 or TEXT_CHARS]
-    return NoteRows(source=read_plain(path, path.stem, text))
+    return NoteRows(source=read_plain(path, path.stem, first_lines(decoded.text)))
 
 
 def _with_problem(read: ReadFile, problem: str, *, again: bool = False) -> ReadFile:

@@ -18,7 +18,6 @@ from operations.markdown.blocks import block_ids
 from operations.markdown.canvas import canvas_of
 from operations.markdown.canvas_json import CanvasError, read_canvas_file
 from operations.markdown.canvas_rendition import linearise
-from operations.markdown.canvas_text import CanvasNode, nodes_of
 from operations.markdown.frontmatter import read_properties
 from operations.markdown.headings import Heading, Outline, outline_of
 from operations.markdown.inline import scan_inline
@@ -28,6 +27,8 @@ from operations.markdown.tags import inline_tags, tag_key, tags_of_properties
 from operations.markdown.text import split_lines
 from operations.markdown.yaml_nodes import JsonValue
 
+SEARCHED_CHARS: Final = 100 * 1024
+"""How much of a file is searched: its beginning says what it is about, and data would crowd out the notes."""
 CARD: Final = "canvas"
 """Kind of the link that a card of a canvas is; the others are those of `LinkKind`."""
 CARD_TEXT: Final = "canvas_text"
@@ -129,9 +130,16 @@ def read_canvas(path: str, stem: str, data: str) -> NoteRows:
         return NoteRows(source=read_rendition(path, stem, ""), problem=problem)
     canvas = canvas_of(file)
     return NoteRows(
-        source=read_rendition(path, stem, storable(linearise(canvas)) if canvas.nodes else ""),
-        links=_numbered(row for node in nodes_of(file) for row in _canvas_rows(node)),
+        source=read_rendition(path, stem, first_lines(storable(linearise(canvas))) if canvas.nodes else ""),
+        links=_numbered(row for entry in file.entries("nodes") for row in _canvas_rows(entry.value)),
     )
+
+
+def first_lines(text: str) -> str:
+    """The lines of a file's text that are searched; the beginning of the first when it alone is longer."""
+    if len(text) <= SEARCHED_CHARS:
+        return text
+    return text[: text.rfind("\n", 0, SEARCHED_CHARS) + 1 or SEARCHED_CHARS]
 
 
 def read_rendition(path: str, stem: str, text: str) -> IndexedText:
@@ -227,18 +235,19 @@ def _link_row(link: Link, kind: str) -> Row:
     return (kind, int(link.embed), link.line, target, subpath, storable(link.original), link_key(target))
 
 
-def _canvas_rows(node: CanvasNode) -> Iterable[Row]:
-    match node.text("type"):
-        case "file" if file := node.text("file"):
-            subpath, target = node.text("subpath"), storable(file)
-            shown = None if subpath is None else storable(subpath.removeprefix("#"))
-            yield CARD, 1, None, target, shown, target, link_key(target)
-        case "text":
-            for link in extract_links(node.text("text") or ""):
-                if not link.is_external:
-                    yield _link_row(link, CARD_TEXT)
-        case _:
-            pass
+def _canvas_rows(node: JsonValue) -> Iterable[Row]:
+    """The links of an entry; even one that lacks what a node needs may hold some."""
+    if not isinstance(node, dict):
+        return
+    file, text, subpath = node.get("file"), node.get("text"), node.get("subpath")
+    if node.get("type") == "file" and isinstance(file, str) and file:
+        shown, target = storable(subpath.removeprefix("#")) if isinstance(subpath, str) else None, storable(file)
+        yield CARD, 1, None, target, shown, target, link_key(target)
+    # Most cards have no link, and parsing costs.
+    elif node.get("type") == "text" and isinstance(text, str) and "[" in text:
+        for link in extract_links(text):
+            if not link.is_external:
+                yield _link_row(link, CARD_TEXT)
 
 
 def _numbered(rows: Iterable[Row]) -> list[Row]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from operations.markdown.canvas_json import CanvasFile, Entry, members_of, read_canvas_file
+from operations.markdown.canvas_json import Entry, members_of, read_canvas_file
 from operations.markdown.property_splices import Splice
 
 _UNIT: Final = re.compile(
@@ -44,17 +44,15 @@ class CanvasNode:
 def canvas_nodes(text: str) -> list[CanvasNode]:
     """The nodes of a canvas in file order; an empty file has none, entries that are no objects are left out.
 
+    Even entries that lack what a node needs are among them, as they may hold links.
+
     Raises:
         CanvasError: The text is no canvas.
 
     Source: canvas.md §1.
     """
-    return nodes_of(read_canvas_file(text))
-
-
-def nodes_of(file: CanvasFile) -> list[CanvasNode]:
-    """As `canvas_nodes`, of a canvas that was read; even entries that lack what a node needs may hold links."""
-    return [CanvasNode(_texts_of(file.text, entry)) for entry in file.entries("nodes") if isinstance(entry.value, dict)]
+    file = read_canvas_file(text)
+    return [CanvasNode(_texts_of(text, entry)) for entry in file.entries("nodes") if isinstance(entry.value, dict)]
 
 
 def _texts_of(text: str, entry: Entry) -> dict[str, CanvasText]:

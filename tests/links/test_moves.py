@@ -16,11 +16,14 @@ from pathlib import Path
 import pytest
 
 from app.opening import open_vault
+from operations import moves, refactor
 from operations.caller import Caller, Surface
 from operations.errors import ErrorCode, VaultError
 from operations.index.values import IndexPhase
 from operations.moves import MoveInput, move
 from operations.store.paths import FolderPath, VaultPath
+from operations.vault import Vault
+from operations.vault_files import VaultFiles
 from tests.harness import Server, fill, serving, settings_for
 
 CALLER = Caller("test", Surface.MCP)
@@ -423,6 +426,35 @@ def test_reads_are_answered_while_a_move_waits_for_a_writer(server: Server) -> N
     assert done.is_set()
     assert answers == [None]
     assert server.stored("From/01.md") == b"a [[/Centre]] b1\n"
+
+
+@pytest.mark.parametrize("moment", ["after the look at the tree", "during the look at the tree"])
+@pytest.mark.parametrize("call", ["vault_move", "vault_rename_tag"])
+def test_a_note_that_moves_while_another_write_is_planned_is_found_where_it_is(
+    server: Server, monkeypatch: pytest.MonkeyPatch, call: str, moment: str
+) -> None:
+    fill(server.root, {"Hub.md": "# Hub\n", "From.md": "[[/Hub]] #old\n"})
+    server.vault.index.changed([VaultPath("Hub.md"), VaultPath("From.md")])
+    arrivals = iter(["To.md"])
+
+    class Interrupted(VaultFiles):
+        def __init__(self, vault: Vault, caller: Caller) -> None:
+            super().__init__(vault, caller)
+            for destination in arrivals:
+                (server.root / "From.md").rename(server.root / destination)
+                if moment == "during the look at the tree":
+                    # Its new folder was looked at before it came, its old one after it went.
+                    self.entries = {path: entry for path, entry in self.entries.items() if path != "From.md"}
+
+    for module in (moves, refactor):
+        monkeypatch.setattr(module, "VaultFiles", Interrupted)
+    arguments: dict[str, dict[str, object]] = {
+        "vault_move": {"source": "Hub.md", "destination": "Deep/Centre.md"},
+        "vault_rename_tag": {"tag": "old", "new_tag": "new", "dry_run": False},
+    }
+    assert server.tool(call, arguments[call]).code is None
+    written = {"vault_move": b"[[/Deep/Centre]] #old\n", "vault_rename_tag": b"[[/Hub]] #new\n"}
+    assert server.stored("To.md") == written[call]
 
 
 def test_moves_at_once_leave_no_link_broken(server: Server) -> None:
