@@ -90,6 +90,7 @@ def token_budget(settings: Settings, chosen: ChosenEmbedder) -> TokenBudget:
         chunk_tokens=search.chunk_tokens,
         overlap_tokens=search.chunk_overlap_tokens,
         min_tokens=search.chunk_min_tokens,
+        memory_folder=settings.memory.dir if settings.memory.enabled else None,
     )
 
 
@@ -98,7 +99,7 @@ def chunk_digest(settings: Settings, chosen: ChosenEmbedder, budget: TokenBudget
     search = settings.search
     tokens = chosen.embedder.name if chosen.embedder is not None else "estimate"
     lengths = (budget.window, search.chunk_tokens, search.chunk_overlap_tokens, search.chunk_min_tokens)
-    return f"{CHUNKER_VERSION}/{tokens}/{'/'.join(map(str, lengths))}"
+    return f"{CHUNKER_VERSION}/{tokens}/{'/'.join(map(str, lengths))}/{budget.memory_folder}"
 
 
 def reranker_of(settings: Settings) -> Reranker | None:

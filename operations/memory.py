@@ -42,6 +42,7 @@ from operations.vault import Vault
 MEMORY_TOOLS = (
     "vault_list_memory_files",
     "vault_get_memory",
+    "vault_memory_recall",
     "vault_update_memory",
     "vault_delete_memory",
 )
@@ -190,7 +191,7 @@ def get_memory(vault: Vault, caller: Caller, args: GetMemoryInput) -> MemoryText
     if is_hidden(vault, caller, path) or vault.tree.find(path) is None:
         if args.section is None and not memory_files(vault, caller):
             return MemoryText(content="")
-        raise _no_file(vault, caller, name)
+        raise no_memory_file(vault, caller, name)
     held_file = read_memory(vault, name, path)
     return MemoryText(content=_shown(held_file, since, args.section), version=held_file.version)
 
@@ -242,7 +243,7 @@ def delete_memory(vault: Vault, caller: Caller, args: DeleteMemoryInput) -> Edit
     day = _require_day(args.date, "date")
     path = _path_of(vault, name)
     if is_hidden(vault, caller, path) or vault.tree.find(path) is None:
-        raise _no_file(vault, caller, name)
+        raise no_memory_file(vault, caller, name)
 
     def forgotten(before: str) -> Change:
         _require_readable(parse_memory(before), name)
@@ -297,6 +298,13 @@ def read_memory(vault: Vault, name: str, path: VaultPath) -> ReadMemory:
     return ReadMemory(name, stored.path, parse_memory(decode_note(stored.data)), stored.version, len(stored.data))
 
 
+def no_memory_file(vault: Vault, caller: Caller, name: str) -> VaultError:
+    """The refusal of a name that no memory file has; lists the names there are."""
+    known = [known for known, _ in memory_files(vault, caller)]
+    there_are = f"there are {', '.join(known)}" if known else "there is none yet"
+    return VaultError(ErrorCode.NOT_FOUND, f"no memory file is called '{name}'; {there_are}", {"candidates": known})
+
+
 def file_name(text: str) -> str:
     """The name of a memory file as callers send it, `.md` taken off.
 
@@ -342,12 +350,6 @@ def _require_readable(memory: MemoryFile, name: str) -> None:
 
 def _path_of(vault: Vault, name: str) -> VaultPath:
     return VaultPath(f"{memory_folder(vault)}/{name}{NOTE_SUFFIX}")
-
-
-def _no_file(vault: Vault, caller: Caller, name: str) -> VaultError:
-    known = [known for known, _ in memory_files(vault, caller)]
-    there_are = f"there are {', '.join(known)}" if known else "there is none yet"
-    return VaultError(ErrorCode.NOT_FOUND, f"no memory file is called '{name}'; {there_are}", {"candidates": known})
 
 
 def _row_of(vault: Vault, name: str, path: VaultPath) -> MemoryFileRow:

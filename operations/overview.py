@@ -14,6 +14,7 @@ from operations.index_access import caller_scope, reading_index, require_complet
 from operations.link_index import IndexedLinks
 from operations.linking.graph import Problem, broken_links, orphans
 from operations.links import usual_exclusions
+from operations.memory import memory_files
 from operations.obsidian_state import active_file
 from operations.obsidian_uri import obsidian_uri
 from operations.periodic import periodic_note
@@ -86,6 +87,8 @@ class OverviewResult(OperationResult):
     """Links whose file is missing, without those to daily notes that are to come."""
     open_tasks: int
     """Tasks that are not done."""
+    memory: tuple[str, ...] | None = None
+    """Names of the memory files, where there are any."""
 
 
 @operation(
@@ -132,6 +135,7 @@ def overview(vault: Vault, caller: Caller, args: OverviewInput) -> OverviewResul
             orphans=len(alone),
             broken_links=sum(not forward.has(found.target) for found in broken),
             open_tasks=count_open_tasks(connection, scope),
+            memory=tuple(name for name, _ in memory_files(vault, caller)) or None,
         )
 
 

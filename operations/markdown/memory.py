@@ -82,10 +82,34 @@ def parse_memory(text: str) -> MemoryFile:
     problem, policy = reading.problem, reading.values.get("entry-policy")
     return MemoryFile(
         outline=outline,
-        entries=tuple(_entries_of(outline)),
+        entries=tuple(entries_of(outline)),
         entry_policy=LIVING if policy == LIVING else APPEND_ONLY,
         problem=None if problem is None else f"line {problem.line}: {problem.message}",
     )
+
+
+def entries_of(outline: Outline) -> list[MemoryEntry]:
+    """The entries of a memory file, in order of the file."""
+    note = outline.note
+    hidden = _opaque_lines(note)
+    entries: list[MemoryEntry] = []
+    for heading in outline.headings:
+        if heading.level != SECTION_LEVEL:
+            continue
+        section = section_of(outline, heading)
+        heads = {child.line for child in section.children}
+        starts = {
+            line: found
+            for line in range(section.body_line, section.last_line + 1)
+            if line not in hidden and (found := _ENTRY.match(note.line_text(line)))
+        }
+        stops = sorted((*starts, *heads, section.last_line + 1))
+        for line, found in starts.items():
+            last = note.last_text_line(line, stops[bisect_right(stops, line)] - 1)
+            start, end = note.lines[line - 1].start, note.lines[last - 1].end
+            said = note.text[start + found.end() : end].rstrip(" \t")
+            entries.append(MemoryEntry(heading.text, found[1], said, line, last, start, end))
+    return entries
 
 
 def find_section(memory: MemoryFile, name: str) -> Heading | None:
@@ -220,29 +244,6 @@ def dated_text(memory: MemoryFile, keeps: Callable[[MemoryEntry], bool], heading
     return (2 * newline).join(parts)
 
 
-def _entries_of(outline: Outline) -> list[MemoryEntry]:
-    note = outline.note
-    hidden = _opaque_lines(note)
-    entries: list[MemoryEntry] = []
-    for heading in outline.headings:
-        if heading.level != SECTION_LEVEL:
-            continue
-        section = section_of(outline, heading)
-        heads = {child.line for child in section.children}
-        starts = {
-            line: found
-            for line in range(section.body_line, section.last_line + 1)
-            if line not in hidden and (found := _ENTRY.match(note.line_text(line)))
-        }
-        stops = sorted((*starts, *heads, section.last_line + 1))
-        for line, found in starts.items():
-            last = note.last_text_line(line, stops[bisect_right(stops, line)] - 1)
-            start, end = note.lines[line - 1].start, note.lines[last - 1].end
-            said = note.text[start + found.end() : end].rstrip(" \t")
-            entries.append(MemoryEntry(heading.text, found[1], said, line, last, start, end))
-    return entries
-
-
 def _opaque_lines(note: ParsedNote) -> frozenset[int]:
     return frozenset(
         line
@@ -343,6 +344,12 @@ def _bare(name: str) -> str:
 
 def _first_line(text: str) -> str:
     return text.splitlines()[0].rstrip(" \t") if text else ""
+
+
+def dated(text: str) -> tuple[str, str] | None:
+    """Date and text of what begins as an entry does, both as written; `None` for anything else."""
+    found = _ENTRY.match(text)
+    return None if found is None else (found[1], text[found.end() :].rstrip(" \t"))
 
 
 def calendar_day(text: str) -> date | None:

@@ -15,10 +15,12 @@ from typing import Final, NamedTuple
 from operations.index.note_rows import IndexedText
 from operations.markdown.block_tree import Block, BlockKind
 from operations.markdown.headings import DELIMITER, Heading, Outline
+from operations.markdown.memory import MemoryEntry, entries_of
 from operations.markdown.structure import ParsedNote
 from operations.markdown.yaml_nodes import JsonValue
 from operations.search.plain_text import plain_text
 from operations.search.tokens import SPECIAL_TOKENS, TokenBudget
+from operations.store.paths import guard_path
 
 CHUNKER_VERSION: Final = 2
 """Raised when the same note comes out in other chunks: they are made anew then, vectors of equal texts are kept."""
@@ -109,12 +111,14 @@ def chunk_note(
     tags: Sequence[str],
     aliases: Sequence[str],
     budget: TokenBudget,
+    entries: Sequence[MemoryEntry] = (),
 ) -> list[Chunk]:
     """Cut a note, or a document's extracted text, into chunks the embedder accepts.
 
     Args:
         title: As search shows it; stands in every chunk.
         properties: The note's own; `description` is embedded with every chunk, all are found by the first one.
+        entries: Of a memory file: each is a chunk of its own, whatever its length.
 
     Returns:
         Chunks in file order, the outline of a note of several chunks last. A note without text has one all the same,
@@ -123,7 +127,11 @@ def chunk_note(
     Source: search.md §2.
     """
     cutter = _Cutter(outline.note, title, properties, budget)
-    spans = [(section, *span) for section in _sections(outline, budget) for span in cutter.cut(section)]
+    sections = _sections(outline, budget)
+    if entries:
+        spans = [(section, *span) for section in sections for span in cutter.cut_at_entries(section, entries)]
+    else:
+        spans = [(section, *span) for section in sections for span in cutter.cut(section)]
     if not spans:
         start, end = outline.note.body_start, len(outline.note.text)
         spans = [(_Section(None, start, end, [], ()), start, end)]
@@ -136,16 +144,22 @@ def chunk_note(
         aliases="\n".join(aliases),
     )
     chunks: list[Chunk] = []
+    entry_at = {entry.start: entry for entry in entries}
     for ordinal, (section, start, end) in enumerate(spans):
         terms = found_by._replace(properties=_described(properties)) if ordinal == 0 else found_by
-        chunks.append(cutter.chunk(ordinal, section, start, end, terms, once=once if len(spans) == 1 else ""))
+        chunk = cutter.chunk(ordinal, section, start, end, terms, once=once if len(spans) == 1 else "")
+        if (entry := entry_at.get(start)) is not None:
+            said = entry_text(name, entry.section, entry.text)
+            chunk = chunk._replace(embedded_text=cutter.shortened(said, cutter.room))
+        chunks.append(chunk)
     if len(spans) > 1:
         chunks.append(_outline_chunk(cutter, outline, chunks, path, once))
     return chunks
 
 
 def chunk_source(source: IndexedText, budget: TokenBudget) -> list[Chunk]:
-    """As `chunk_note`, from what the index reads of a file."""
+    """As `chunk_note`, from what the index reads of a file; a memory file is cut at its entries."""
+    is_memory = budget.memory_folder is not None and _is_directly_in(source.path, budget.memory_folder)
     return chunk_note(
         source.outline,
         path=source.path,
@@ -154,7 +168,22 @@ def chunk_source(source: IndexedText, budget: TokenBudget) -> list[Chunk]:
         tags=source.tags,
         aliases=source.aliases,
         budget=budget,
+        entries=entries_of(source.outline) if is_memory else (),
     )
+
+
+def entry_text(file: str, section: str, text: str) -> str:
+    """What is embedded, and judged by a reranker, of an entry of the memory: its place, then what it says.
+
+    The date has no part in it, so the same words of two days share a vector.
+
+    Source: memory-and-prompts.md §4.
+    """
+    return f"{file} > {plain_text(section)}\n{plain_text(text)}"
+
+
+def _is_directly_in(path: str, folder: str) -> bool:
+    return guard_path(path.rpartition("/")[0]) == guard_path(folder)
 
 
 class _Cutter:
@@ -224,6 +253,18 @@ class _Cutter:
         if items is not None:
             return [window for item in items for window in self._windows([item], limit)]
         return self._windows(list(self._units(section)), limit)
+
+    def cut_at_entries(self, section: _Section, entries: Sequence[MemoryEntry]) -> Iterator[tuple[int, int]]:
+        """Spans of a section of a memory file: its text above the first entry where there is any, then the entries."""
+        own = [entry for entry in entries if section.start <= entry.start < section.end]
+        if not own:
+            yield from self.cut(section)
+            return
+        body = section.heading.body_start if section.heading is not None else section.start
+        if self._note.text[body : own[0].start].strip():
+            yield section.start, own[0].start
+        for entry in own:
+            yield entry.start, entry.end
 
     def _line_at(self, offset: int) -> int:
         """`ParsedNote.line_at` of an offset in the text, from a plain list of starts."""

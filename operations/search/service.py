@@ -7,6 +7,7 @@ Source: search.md §5 and §6.
 
 import logging
 import threading
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -23,6 +24,7 @@ from operations.search.choosing import ChosenEmbedder, EmbeddingConfig, Embeddin
 from operations.search.embedder import Embedder, EmbeddingUnavailableError
 from operations.search.engine import SearchOptions, SearchOutcome, search
 from operations.search.model_cache import BackgroundDownload, DownloadProgress, DownloadState
+from operations.search.recall import RecallOutcome, recall
 from operations.search.reranker import Reranker
 from operations.search.tokens import TokenBudget
 from operations.search.vectors import delete_unused_vectors
@@ -149,6 +151,20 @@ class SearchService:
         if self._reranker is not None:
             self._rerank_error = outcome.rerank_error
         return outcome if embedder is not None else self._said_without_model(outcome)
+
+    def recall(self, query: str, paths: Sequence[str]) -> RecallOutcome:
+        """The entries of memory files that bear on a query.
+
+        Args:
+            paths: The files, spelled as listed.
+
+        Raises:
+            VaultError: `invalid_body`.
+            IndexUnavailableError: The index cannot be read now.
+        """
+        embedder = self._chosen.embedder if self._is_prepared else None
+        with self._index.reader() as connection:
+            return recall(connection, embedder, query, paths, reranker=self._reranker)
 
     def state(self) -> EmbeddingState:
         """How the model stands."""

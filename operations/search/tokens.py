@@ -125,7 +125,7 @@ class WordCounter:
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """Lengths that the chunker keeps, in tokens of the embedding model."""
+    """What the chunker keeps to: lengths in tokens of the embedding model, and where it cuts at entries."""
 
     window: int
     """What the model reads of one text; a chunk with its prefix never exceeds it."""
@@ -137,6 +137,8 @@ class TokenBudget:
     which has the long sections)."""
     min_tokens: int = 0
     """Shorter sections join the next one below the same parent."""
+    memory_folder: str | None = None
+    """Notes directly in it are memory files, of which every entry is a passage."""
 
     def body_tokens(self, prefix_tokens: int) -> int:
         """Tokens that a chunk's own text may have behind a prefix of that length."""

@@ -1,5 +1,6 @@
 """The rows about search by meaning: the model's rate, a hybrid search, memory once the model is loaded."""
 
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,40 @@ _BATCH: Final = 8
 _ROUNDS: Final = 4
 _CANDIDATES: Final = 30
 _THREADS: Final = 2
+_ENTRIES: Final = 2000
+_MEMORY_WORDS: Final = [
+    "garden",
+    "window",
+    "ladder",
+    "invoice",
+    "meeting",
+    "river",
+    "table",
+    "colour",
+    "paper",
+    "neighbour",
+    "train",
+    "summer",
+    "letter",
+    "engine",
+    "market",
+    "doctor",
+    "school",
+    "music",
+    "kitchen",
+    "roof",
+    "winter",
+    "holiday",
+    "phone",
+    "book",
+    "paint",
+    "bridge",
+    "boat",
+    "cheese",
+    "bread",
+    "forest",
+    "storm",
+]
 
 
 def measure_meaning(vault: Path, state: Path, manifest: Manifest, effort: Effort) -> Iterator[Row]:
@@ -42,6 +77,7 @@ def measure_meaning(vault: Path, state: Path, manifest: Manifest, effort: Effort
             Amount(bare.resident_megabytes(), "MB"),
             "≤ 230",
         )
+    yield memory_recall(state / "memory", model, effort)
 
 
 def embedding_rate(vault: Path, manifest: Manifest, model: TextEmbedding) -> Row:
@@ -82,6 +118,40 @@ def hybrid_search(
     total = [a + b for a, b in zip(least, transport, strict=True)]
     name = f"hybrid search, {floor.passages:,} passages"
     return Row(name, Latency.of(taken), Latency.of(total), "≤ 10 / ≤ 20 at 24,000")
+
+
+def memory_recall(folder: Path, model: TextEmbedding, effort: Effort) -> Row:
+    """A question to a memory of 2,000 entries; the floor is its vector and an exact scan over as many."""
+    vault = folder / "vault"
+    (vault / "About Me").mkdir(parents=True)
+    draw = random.Random(1)  # noqa: S311 - the same memory on every run
+    entries = [
+        f"- **{2016 + number % 10}-{1 + number % 12:02}-{1 + number % 28:02}**: "
+        f"{' '.join(draw.choices(_MEMORY_WORDS, k=draw.randint(8, 20)))} {number}\n"
+        for number in range(_ENTRIES)
+    ]
+    text = f"# Me\n\n## Facts (newest first)\n\n{''.join(entries)}"
+    (vault / "About Me" / "Me.md").write_text(text, encoding="utf-8")
+    questions = [" ".join(draw.choices(_MEMORY_WORDS, k=4)) for _ in range(max(20, effort.requests // 20))]
+    wires = [
+        request("GET", f"/memory/recall?{urlencode({'query': question})}", servers.authorized())
+        for question in questions
+    ]
+    with servers.product(vault, folder / "state", model=True) as ours:
+        connection = Connection(ours.port)
+        try:
+            milliseconds(connection, wires[:10])
+            taken = milliseconds(connection, wires)
+        finally:
+            connection.close()
+    vectors = np.random.default_rng(1).standard_normal((_ENTRIES, BUNDLED_DIMENSION), dtype=np.float32)
+    least: list[float] = []
+    for question in questions:
+        begun = time.perf_counter()
+        (vector,) = model.query_embed([question])
+        np.argpartition(vectors @ vector, -_CANDIDATES)
+        least.append((time.perf_counter() - begun) * 1000)
+    return Row(f"recall, {_ENTRIES:,} memory entries", Latency.of(taken), Latency.of(least), "≤ 60 p50")
 
 
 class _Floor:

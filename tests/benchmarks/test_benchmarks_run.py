@@ -50,12 +50,13 @@ def test_the_rows_of_the_index_are_measured_over_a_small_corpus(tmp_path: Path) 
 
 
 def test_the_rows_of_meaning_are_measured_over_a_small_corpus(tmp_path: Path) -> None:
-    rate, search, memory = run(tmp_path, 20, QUICK, Kind.MEANING)
+    rate, search, memory, recall = run(tmp_path, 20, QUICK, Kind.MEANING)
 
     assert rate.name == "passages embedded a second, 2 threads"
     assert search.name.startswith("hybrid search, ")
     assert memory.name == "idle memory, model loaded"
-    assert all(row.ratio > 0 for row in (rate, search, memory))
+    assert recall.name == "recall, 2,000 memory entries"
+    assert all(row.ratio > 0 for row in (rate, search, memory, recall))
 
 
 def test_a_corpus_is_the_same_for_the_same_size_and_seed(tmp_path: Path) -> None:

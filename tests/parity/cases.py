@@ -894,6 +894,13 @@ CASES: Final[tuple[Parity, ...]] = (
         text=True,
     ),
     Parity(
+        "recalls what was remembered",
+        "vault_memory_recall",
+        {"query": "which answers", "file": "Agents"},
+        Request("GET", "/memory/recall?query=which+answers&file=Agents"),
+        text=True,
+    ),
+    Parity(
         "refuses a memory section without its file",
         "vault_get_memory",
         {"section": "Style"},

@@ -22,9 +22,15 @@ from tests.search.embedders import HashingEmbedder
 
 @contextmanager
 def searched(
-    root: Path, state: Path, embedder: HashingEmbedder, *, extensions: bool = True, idle_unload_seconds: float = 0
+    root: Path,
+    state: Path,
+    embedder: HashingEmbedder,
+    *,
+    extensions: bool = True,
+    idle_unload_seconds: float = 0,
+    memory_folder: str | None = None,
 ) -> Generator[tuple[VaultIndex, SearchService]]:
-    budget = TokenBudget(embedder.window, embedder.count_tokens)
+    budget = TokenBudget(embedder.window, embedder.count_tokens, memory_folder=memory_folder)
     driver = replace(choose_driver(), extensions=extensions)
     with Tree.open(root) as tree, Extractor(max_pages=10, seconds=20) as extractor:
         index = VaultIndex(
