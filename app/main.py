@@ -7,7 +7,12 @@ from functools import cache
 
 from fastapi import FastAPI
 
+from app.auth.credentials import Credentials, named_token_verifier, static_key_verifier
+from app.auth.database import AuthDatabase
 from app.auth.gate import Gate, gate_policy, startup_warnings
+from app.auth.named_tokens import NamedTokens
+from app.auth.policies import Policies
+from app.auth.static_key import StaticKey
 from app.health import health_routes
 from app.mcp.server import McpOptions, VaultServer
 from app.mcp.stdio import serve_stdio
@@ -22,7 +27,7 @@ from app.rest.plugin_search import PluginSearch
 from app.rest.vault import VaultRoutes
 from app.routes import TemplateRoute
 from app.runtime import Runtime
-from app.settings import Settings, check_tool_names
+from app.settings import Settings, check_tool_names, require_api_key
 from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
@@ -81,8 +86,13 @@ def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
         ConfigError: The settings cannot be served.
     """
     operations = served_operations(settings)
-    policy = gate_policy(settings)
+    key = StaticKey(require_api_key(settings))
     opened = open_vault(settings) if vault is None else vault
+    database = AuthDatabase.of_state(opened.state_dir)
+    policies = Policies(database)
+    named = NamedTokens(database, opened.clock, settings.auth.max_tokens)
+    credentials = Credentials([static_key_verifier(key, policies), named_token_verifier(named, policies)])
+    policy = gate_policy(settings, credentials.principal_of)
     runtime = Runtime(
         vault=opened,
         operations={operation.name: operation for operation in operations},
@@ -111,6 +121,7 @@ def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
             yield
         runtime.workers.close()
         opened.close()
+        database.close()
 
     app = FastAPI(
         title="Vault MCP",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from app.auth.credentials import Principal
 from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.errors import ErrorCode, VaultError
@@ -26,7 +27,19 @@ class Runtime:
 
     def caller(self, scope: Mapping[str, Any], surface: Surface) -> Caller:
         """The caller of an HTTP request that passed the gate."""
-        return Caller(principal=scope["state"]["principal"].label, surface=surface, switched_off=self.switched_off)
+        principal: Principal = scope["state"]["principal"]
+        rights = principal.policy.rights
+        return Caller(
+            principal=principal.label,
+            surface=surface,
+            read_only=rights.read_only,
+            allowed=rights.allowed,
+            prefixes=rights.write_prefixes,
+            hidden_folders=rights.hidden_folders,
+            switched_off=self.switched_off,
+            profile=rights.profile,
+            promoted=principal.policy.promoted,
+        )
 
     def operation(self, name: str) -> Operation:
         """The operation behind a route.

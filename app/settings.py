@@ -575,6 +575,13 @@ class McpSettings(Section):
     """Cap of a data result."""
 
 
+class AuthSettings(Section):
+    """Credentials."""
+
+    max_tokens: Whole = 50
+    """Named tokens that may live at once."""
+
+
 class LogSettings(Section):
     """Logging."""
 
@@ -626,6 +633,7 @@ class Settings(Section):
     periodic: PeriodicSettings = PeriodicSettings()
     memory: MemorySettings = MemorySettings()
     mcp: McpSettings = McpSettings()
+    auth: AuthSettings = AuthSettings()
     log: LogSettings = LogSettings()
     api_key: SecretStr | None = None
     """The static key; from the environment only."""

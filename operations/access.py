@@ -1,6 +1,6 @@
 """What a caller may see and touch: hidden folders, protected paths, write scopes (auth-and-security §7, 8)."""
 
-from operations.caller import Caller
+from operations.caller import Caller, WriteScope
 from operations.errors import ErrorCode, VaultError
 from operations.periodic_places import guarded_daily_folder
 from operations.store.paths import FolderPath, VaultPath, guards
@@ -66,7 +66,7 @@ def require_scope_before_existence(vault: Vault, caller: Caller, path: VaultPath
     Raises:
         VaultError: `out_of_scope`.
     """
-    if caller.scopes and vault.tree.find(path) is None:
+    if caller.is_scoped and vault.tree.find(path) is None:
         require_in_scope(caller, path, folder=folder)
 
 
@@ -76,11 +76,20 @@ def require_in_scope(caller: Caller, path: VaultPath, *, folder: bool = False) -
     Raises:
         VaultError: `out_of_scope` naming the scope.
     """
+    # Allow rules compare exact NFC segments: they may let through less than the disk would, never more.
+    normalized = path.normalized
+
+    def is_covered(scope: WriteScope) -> bool:
+        return scope.covers_folder(normalized) if folder else scope.covers(normalized)
+
     for scope in caller.scopes:
-        # Allow rules compare exact NFC segments: they may let through less than the disk would, never more.
-        normalized = path.normalized
-        if not (scope.covers_folder(normalized) if folder else scope.covers(normalized)):
+        if not is_covered(scope):
             raise VaultError(
                 ErrorCode.OUT_OF_SCOPE,
                 f"'{path}' is outside this request's write scope '{scope.path}'; nothing was changed",
             )
+    if caller.prefixes is not None and not any(map(is_covered, caller.prefixes)):
+        places = ", ".join(f"'{scope.path}'" for scope in caller.prefixes) or "no place"
+        raise VaultError(
+            ErrorCode.OUT_OF_SCOPE, f"'{path}' is outside of what this token may write ({places}); nothing was changed"
+        )

@@ -1,7 +1,7 @@
 """Who calls, and with which rights. Facades make a `Caller`; only operations decide by it."""
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 
 from operations.progress import SILENT, Progress
 from operations.store.paths import FolderPath, VaultPath
@@ -13,6 +13,16 @@ class Surface(Enum):
     REST = "rest"
     MCP = "mcp"
     CLI = "cli"
+
+
+class Profile(StrEnum):
+    """How many tools a caller is shown on MCP (mcp-surface §7)."""
+
+    ALL = "all"
+    CORE = "core"
+    """The core set, and what was added to it."""
+    ADAPTIVE = "adaptive"
+    """As `core`; a tool that is used is added for good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +63,24 @@ class Caller:
     """Names of the operations this caller may use; `None` sets no ceiling."""
     scopes: tuple[WriteScope, ...] = ()
     """Every scope must cover a write; none means the whole vault."""
+    prefixes: tuple[WriteScope, ...] | None = None
+    """One of them must cover a write too; `None` means the whole vault."""
     hidden_folders: tuple[FolderPath, ...] = ()
     """Folders that do not exist for this caller, beside those hidden from everybody."""
     switched_off: frozenset[str] = frozenset()
     """Operations the owner disabled; no hint names them."""
+    profile: Profile = Profile.ALL
+    promoted: frozenset[str] = frozenset()
+    """Tools added to the caller's list, beside those of its profile."""
     progress: Progress = field(default=SILENT, compare=False, repr=False)
     """What the operation at hand tells its steps to."""
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether writes are confined to a part of the vault."""
+        return bool(self.scopes) or self.prefixes is not None
+
+    @property
+    def scope_names(self) -> tuple[str, ...]:
+        """The places writes are confined to, as a person reads them."""
+        return (*(scope.path for scope in self.scopes), *(scope.path for scope in self.prefixes or ()))

@@ -41,9 +41,10 @@ def require_right(operation: Operation, vault: Vault, caller: Caller) -> None:
     if caller.read_only or vault.config.read_only:
         whose = "this token is" if caller.read_only else "the server is"
         raise VaultError(ErrorCode.READ_ONLY, f"{whose} read-only; nothing was changed")
-    if operation.multi_note and caller.scopes:
+    if operation.multi_note and caller.is_scoped:
+        places = ", ".join(f"'{name}'" for name in caller.scope_names) or "nothing"
         raise VaultError(
             ErrorCode.OUT_OF_SCOPE,
             f"{operation.name} touches more than one place, which a request with a write scope "
-            f"('{caller.scopes[0].path}') may not; nothing was changed",
+            f"({places}) may not; nothing was changed",
         )

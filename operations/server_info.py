@@ -66,7 +66,7 @@ def server_info(vault: Vault, caller: Caller, _args: ServerInfoInput) -> ServerI
             token=caller.principal,
             tools_active=len(usable),
             read_only=caller.read_only or vault.config.read_only,
-            write_scope=", ".join(scope.path for scope in caller.scopes) or None,
+            write_scope=", ".join(caller.scope_names) or None,
         ),
     )
 

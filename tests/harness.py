@@ -3,7 +3,7 @@
 import base64
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -238,15 +238,16 @@ def serving(
     state: Path,
     environ: Mapping[str, str] | None = None,
     *,
-    now: datetime | None = NOW,
+    now: datetime | Callable[[], datetime] | None = NOW,
     driver: Driver | None = None,
 ) -> Iterator[Server]:
-    """Serve a vault in process; the clock stands still at `now`, and ids of canvas elements count up."""
+    """Serve a vault in process; the clock stands still at `now`, or is `now`, and ids of canvas elements count up."""
     settings = settings_for(root, state, environ)
     vault = open_vault(settings, driver=driver)
     if now is not None:
         numbers = itertools.count(1)
-        vault = replace(vault, clock=lambda: now, draw_id=lambda: f"{next(numbers):016x}")
+        clock = now if callable(now) else lambda: now
+        vault = replace(vault, clock=clock, draw_id=lambda: f"{next(numbers):016x}")
     app = create_app(settings, vault)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(app.router.lifespan_context(app)):
         if not vault.index.wait_until_ready(INDEX_SECONDS):

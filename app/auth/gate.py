@@ -10,14 +10,14 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.auth.credentials import Principal, Verifier, static_key_verifier
 from app.auth.hosts import AllowedHosts, AllowedOrigins, parse_host
-from app.auth.static_key import MAX_TOKEN_BYTES, Principal, StaticKey, weakness_of
+from app.auth.static_key import MAX_TOKEN_BYTES, StaticKey, weakness_of
 from app.log import principal as logged_principal
 from app.log import request_id as logged_request_id
 from app.settings import Settings, require_api_key
@@ -56,7 +56,7 @@ class BodyLimit:
 class GatePolicy:
     """What the gate decides by; plain values, made once from the settings by `gate_policy`."""
 
-    authenticate: Callable[[bytes], Principal | None]
+    authenticate: Verifier
     allowed_hosts: AllowedHosts
     mcp_origins: AllowedOrigins
     rest_origins: AllowedOrigins
@@ -91,16 +91,20 @@ class GatePolicy:
         return f"{dot}{suffix}".lower() in self.document_suffixes
 
 
-def gate_policy(settings: Settings) -> GatePolicy:
+def gate_policy(settings: Settings, authenticate: Verifier | None = None) -> GatePolicy:
     """The policy that the settings describe.
+
+    Args:
+        authenticate: Knows every credential; without it the static key is the only one.
 
     Raises:
         ConfigError: There is no static key.
     """
     server = settings.server
     own = (server.public_url,) if server.public_url is not None else ()
+    key = StaticKey(require_api_key(settings))
     return GatePolicy(
-        authenticate=StaticKey(require_api_key(settings)).principal_of,
+        authenticate=authenticate or static_key_verifier(key),
         allowed_hosts=AllowedHosts.of(server.allowed_hosts, server.public_url),
         mcp_origins=AllowedOrigins.of((*own, *server.cors_origins), loopback=True),
         rest_origins=AllowedOrigins.of(server.rest_cors_origins, loopback=False),
@@ -213,6 +217,8 @@ class _Exchange:
             logger.debug("client went away")
         except _Refused as refused:
             self._refused = refused
+        except VaultError as refusal:
+            self._refused = self._refused or _Refused(refusal.code, refusal.message)
         except Exception:
             if self._refused is None:
                 logger.exception("unexpected failure")

@@ -5,7 +5,6 @@ import hmac
 import math
 import secrets
 from collections import Counter
-from dataclasses import dataclass
 
 from pydantic import SecretStr
 
@@ -21,17 +20,6 @@ _PLACEHOLDERS = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Who a valid credential stands for."""
-
-    label: str
-    """Name for logs and the journal."""
-
-
-STATIC_PRINCIPAL = Principal("static")
-
-
 class StaticKey:
     """The key as the gate knows it: a digest, so that neither content nor length shows in the time of a comparison."""
 
@@ -40,9 +28,9 @@ class StaticKey:
     def __init__(self, key: SecretStr) -> None:
         self._digest = hashlib.sha256(key.get_secret_value().encode("ascii")).digest()
 
-    def principal_of(self, token: bytes) -> Principal | None:
-        """The principal when `token` is the key."""
-        return STATIC_PRINCIPAL if hmac.compare_digest(hashlib.sha256(token).digest(), self._digest) else None
+    def is_key(self, token: bytes) -> bool:
+        """Whether `token` is the key."""
+        return hmac.compare_digest(hashlib.sha256(token).digest(), self._digest)
 
 
 def parse_static_key(text: str) -> SecretStr | None:

@@ -16,6 +16,7 @@ from app.cli.indexing import index
 from app.cli.models import models
 from app.cli.searching import search
 from app.cli.serving import serve, stdio
+from app.cli.tokens import tokens
 
 app = typer.Typer(
     name="vault-mcp",
@@ -32,6 +33,7 @@ app.command()(search)
 app.command()(index)
 app.command("eval")(evaluate_queries)
 app.add_typer(models)
+app.add_typer(tokens)
 app.command()(config)
 app.command()(openapi)
 app.command()(doctor)

@@ -269,7 +269,7 @@ _USUAL_WAY: Final = (
 
 
 def _limits_on(caller: Caller, vault: Vault) -> list[str]:
-    limits = [f"Writes reach only '{_shortened(scope.path)}'; reads are not confined." for scope in caller.scopes]
+    limits = [f"Writes reach only '{_shortened(place)}'; reads are not confined." for place in caller.scope_names]
     if caller.read_only or vault.config.read_only:
         limits.append("This connection may read and change nothing.")
     return limits

@@ -37,6 +37,7 @@ def has_setting(key: str) -> bool:
 
 
 OAUTH: Final = Part("OAuth", lambda: has_setting("auth.oauth"))
+METRICS: Final = Part("metrics", lambda: has_setting("server.metrics"))
 TOKENS: Final = Part("named tokens", lambda: has_setting("auth.max_tokens"))
 PROMPTS: Final = Part("prompts", lambda: has_setting("prompts.folder"))
 INDEX_DOCUMENT: Final = Part("the index document", lambda: has_setting("index.document"))

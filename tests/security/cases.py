@@ -7,10 +7,24 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from tests.conformance.cases import TABLES, TableLoader
-from tests.field.parts import INDEX_DOCUMENT, OAUTH, PROMPTS, TOKENS, Part, tool
+from tests.field.parts import INDEX_DOCUMENT, METRICS, OAUTH, PROMPTS, TOKENS, Part, tool
 
 AREAS: Final = frozenset(
-    {"bearer", "host", "origin", "sizes", "start", "paths", "write scope", "hidden folder", "routes", "logs"}
+    {
+        "bearer",
+        "derived surfaces",
+        "hidden folder",
+        "host",
+        "key rotation",
+        "logs",
+        "named token",
+        "origin",
+        "paths",
+        "routes",
+        "sizes",
+        "start",
+        "write scope",
+    }
 )
 OAUTH_ROUTES: Final = frozenset({"/token", "/register", "/revoke", "/authorize"})
 OAUTH_STEPS: Final = frozenset({"grant", "refresh", "authorize", "consent", "revoke"})
@@ -32,6 +46,10 @@ TOOL_OF: Final[Mapping[str, str]] = {
     "broken_links": "vault_find_broken_links",
     "tasks": "vault_list_tasks",
     "backlinks": "vault_get_backlinks",
+    "batch": "vault_batch",
+    "history": "vault_history",
+    "undo": "vault_undo",
+    "changes": "vault_changes",
 }
 """The tool behind each thing that a `call` does; `tools_list` is no tool."""
 
@@ -80,8 +98,16 @@ def _needed_by(step: Mapping[str, Any]) -> Iterator[Part]:
         yield OAUTH
     if any(name.endswith("auth.db") for name in step.get("expect", {}).get("mode", ())):
         yield OAUTH
-    if str(step.get("bearer", "")).startswith("token:"):
+    if str(step.get("bearer", "")).startswith("token:") or step["op"] == "cli":
         yield TOKENS
+    if str(step.get("bearer", "")).startswith(("access:", "external:")):
+        yield OAUTH
+    if step.get("path") == "/metrics":
+        yield METRICS
+    if "Idempotency-Key" in step.get("headers", ()):
+        yield tool("vault_history")
+    if step["op"] in ("stream", "stream_state"):
+        yield tool("vault_changes")
     doing: str | None = step.get("do")
     if doing is not None and doing in TOOL_OF:
         yield tool(TOOL_OF[doing])
@@ -99,8 +125,14 @@ WAITING: Final[Mapping[str, frozenset[str]]] = {
     "SEC-020": frozenset({"OAuth"}),
     "SEC-021": frozenset({"OAuth"}),
     "SEC-033": frozenset({"OAuth"}),
+    "SEC-098": frozenset({"OAuth"}),
     "SEC-110": frozenset({"the index document"}),
     "SEC-119": frozenset({"prompts"}),
-    "SEC-129": frozenset({"OAuth", "named tokens"}),
+    "SEC-120": frozenset({"vault_batch"}),
+    "SEC-121": frozenset({"vault_history"}),
+    "SEC-122": frozenset({"vault_changes", "vault_history"}),
+    "SEC-123": frozenset({"vault_changes"}),
+    "SEC-124": frozenset({"metrics"}),
+    "SEC-129": frozenset({"OAuth"}),
 }
 """Rows with steps that cannot run yet, and the parts those wait for; their other steps run."""

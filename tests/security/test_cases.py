@@ -4,6 +4,7 @@ import ctypes
 import json
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from tests.field.surfaces import Reply, Rest, reply_of_http
 from tests.harness import KEY, Server, fill, serving
 from tests.reliability.processes import HttpProcess, environment, free_port
 from tests.security.cases import TOOL_OF, WAITING, SecurityCase, missing_parts, runs, security_cases
+from tests.security.commands import Done, vault_mcp
 
 ORIGIN = "https://vault.example"
 SECRET = "OUTSIDE-SECRET\n"
@@ -49,14 +52,23 @@ def test_the_server_answers_as_the_attack_table_says(
     root, outside = tmp_path / "vault", tmp_path / "outside"
     fill(root, FILES)
     fill(outside, {"secret.md": SECRET})
-    with serving(root, tmp_path / "state", {"PUBLIC_URL": ORIGIN, **environ_of(case)}) as server:
-        server.default_host = "vault.example"
-        attack = Attack(server, monkeypatch)
+    clock = Clock()
+    with ExitStack() as stack:
+        owner = Owner(root, tmp_path / "state", {"PUBLIC_URL": ORIGIN, **environ_of(case)})
+        server = stack.enter_context(owner.server(clock))
+        attack = Attack(server, owner, clock, monkeypatch)
+        for name, options in case.given.get("tokens", {}).items():
+            attack.tokens[name] = owner.command(f"token create {name} {options}").stdout.strip()
         before = server.snapshot()
         for step in case.steps:
-            if runs(case, step):
+            if not runs(case, step):
+                continue
+            if step["op"] == "restart":
+                stack.close()
+                attack.server = stack.enter_context(owner.server(clock, new_key=step["key"] == "new"))
+            else:
                 attack.take(step)
-        after = server.snapshot()
+        after = attack.server.snapshot()
     match case.after.get("unchanged"):
         case "all":
             assert after == before
@@ -67,6 +79,11 @@ def test_the_server_answers_as_the_attack_table_says(
     assert not [text for text in attack.heard if SECRET.strip() in text]
     for text in case.after.get("log_lacks", ()):
         assert filled(text) not in caplog.text
+    for token in attack.issued:
+        stored = b"".join(file.read_bytes() for file in (tmp_path / "state").glob("auth.db*"))
+        secret = token.rpartition("_")[2]
+        assert secret not in caplog.text
+        assert secret.encode() not in stored
 
 
 @pytest.mark.parametrize(
@@ -87,12 +104,48 @@ def test_the_rows_that_wait_are_the_ones_listed() -> None:
     assert {row: parts for row, parts in waiting.items() if parts} == WAITING
 
 
+class Clock:
+    """The time now, moved forward as a row says."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+class Owner:
+    """Starts servers over one vault, and runs commands beside them."""
+
+    def __init__(self, root: Path, state: Path, environ: Mapping[str, str]) -> None:
+        self._root = root
+        self._state = state
+        self._environ = environ
+
+    @contextmanager
+    def server(self, clock: Clock, *, new_key: bool = False) -> Iterator[Server]:
+        """A server, as the row has it set up."""
+        key = KEY[::-1] if new_key else KEY
+        with serving(self._root, self._state, {**self._environ, "VAULT_MCP_API_KEY": key}, now=clock) as server:
+            server.key = key
+            server.default_host = "vault.example"
+            yield server
+
+    def command(self, arguments: str) -> Done:
+        """`vault-mcp` with these arguments."""
+        return vault_mcp(arguments.split(), vault=self._root, state=self._state, **self._environ)
+
+
 class Attack:
     """The steps of one row against one server."""
 
-    def __init__(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._server = server
+    def __init__(self, server: Server, owner: Owner, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.server = server
+        self._owner = owner
+        self._clock = clock
         self._monkeypatch = monkeypatch
+        self.tokens: dict[str, str] = {}
+        """Named tokens by the name that the row has for them."""
         self._equal_bodies: set[bytes] = set()
         self.heard: list[str] = []
         """Every answer's text and headers."""
@@ -107,8 +160,44 @@ class Attack:
             "fault": self._broken,
             "same_answer": self._compared,
             "parallel": self._at_once,
+            "cli": self._commanded,
+            "advance": self._waited,
         }
         steps[step["op"]](step)
+
+    @property
+    def issued(self) -> list[str]:
+        """Every named token there was."""
+        return list(self.tokens.values())
+
+    def _commanded(self, step: Mapping[str, Any]) -> None:
+        done = self._owner.command(step["args"])
+        expect = step.get("expect", {})
+        assert done.returncode == expect.get("exit", 0), done.stderr
+        if "stdout_matches" in expect:
+            assert re.fullmatch(expect["stdout_matches"].removesuffix("$") + "\n", done.stdout)
+        if expect.get("stdout_lacks_secret"):
+            assert done.stdout
+            assert not any(token.rpartition("_")[2] in done.stdout for token in self.tokens.values())
+        if "as" in step:
+            self.tokens[step["as"]] = done.stdout.strip()
+
+    def _waited(self, step: Mapping[str, Any]) -> None:
+        self._clock.ahead += timedelta(seconds=step["seconds"])
+
+    def _bearer(self, step: Mapping[str, Any]) -> str:
+        """The text of the credential that a step sends; by default the static key."""
+        named: str = step.get("bearer", "static")
+        if named == "static":
+            return self.server.key
+        if named.startswith("token:"):
+            return self.tokens[named.removeprefix("token:")]
+        token = next(iter(self.tokens.values()), "")
+        prefix, _, secret = token.rpartition("_")
+        return {
+            "vmt_<id of n8n>_<43 other characters>": f"{prefix}_{'A' * 43}",
+            "vmt_zzzzzzzzzz_<secret of n8n>": f"vmt_zzzzzzzzzz_{secret}",
+        }.get(named, named)
 
     def bodies_are_one(self) -> bool:
         """Whether the answers that must not differ do not."""
@@ -145,15 +234,21 @@ class Attack:
             chunks = [b"x" * 65_536] * (size // 65_536 + 1)
         elif size:
             body = b"x" * size
-        bearer = step.get("bearer")
-        if bearer is not None:
-            headers.append(("Authorization", f"Bearer {KEY if bearer == 'static' else bearer}"))
+        if "bearer" in step:
+            headers.append(("Authorization", f"Bearer {self._bearer(step)}"))
         if "host" in step:
             headers.append(("Host", step["host"]))
-        answer = self._server.http(step["method"], filled(step["path"]), body, headers, auth=False, chunks=chunks)
+        answer = self.server.http(step["method"], filled(step["path"]), body, headers, auth=False, chunks=chunks)
         return reply_of_http(answer)
 
     def _call(self, step: Mapping[str, Any]) -> Reply:
+        usual, self.server.key = self.server.key, self._bearer(step)
+        try:
+            return self._called(step)
+        finally:
+            self.server.key = usual
+
+    def _called(self, step: Mapping[str, Any]) -> Reply:
         doing = step["do"]
         args = {name: step[name] for name in ("path", "recursive", "query") if name in step}
         if doing in ("write", "append"):
@@ -163,13 +258,13 @@ class Attack:
         if step.get("surface") == "rest":
             if doing == "list":
                 args["folder"] = args.pop("path")
-            return Rest().call(self._server, doing, args)
+            return Rest().call(self.server, doing, args)
         if doing == "move":
             args = {"source": args["from"], "destination": args["to"]}
         method, params = "tools/call", {"name": TOOL_OF.get(doing, doing), "arguments": args}
         if doing == "tools_list":
             method, params = "tools/list", {}
-        answer = self._server.http(
+        answer = self.server.http(
             "POST",
             step.get("endpoint", "/mcp"),
             json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}),
@@ -180,16 +275,16 @@ class Attack:
             },
         )
         reply = reply_of_http(answer)
-        if reply.status != 200:
+        if reply.status != 200 or "result" not in reply.data:
             return reply
         result = reply.data["result"]
         if not result.get("isError"):
             return Reply(None, 200, "", json.dumps(result, ensure_ascii=False), result, reply.headers)
         code = result["_meta"]["vault-mcp/error"]["code"]
-        return Reply(code, ErrorCode[code.upper()].status, "", reply.text, result, reply.headers)
+        return Reply(code, 200 if code == "read_only" else ErrorCode[code.upper()].status, "", reply.text, result)
 
     def _changed_on_disk(self, step: Mapping[str, Any]) -> None:
-        root = self._server.root
+        root = self.server.root
         if "symlink" in step:
             (root / step["symlink"]).symlink_to(step["to"])
         elif "fifo" in step:
@@ -201,7 +296,7 @@ class Attack:
 
     def _swapped(self, step: Mapping[str, Any]) -> None:
         """The call again and again while a thread exchanges a folder with a link to another one."""
-        root = self._server.root
+        root = self.server.root
         real, aside = root / step["path"], root / ".aside"
         answered = 0
         with swapping(real, aside, step["target"]) as turns:
@@ -216,7 +311,7 @@ class Attack:
     def _broken(self, step: Mapping[str, Any]) -> None:
         assert step["inject"] == "PermissionError with an absolute path on read"
         fstat = os.fstat
-        root = self._server.root
+        root = self.server.root
 
         def refuse(fd: int) -> os.stat_result:
             status = fstat(fd)
@@ -251,17 +346,19 @@ class Attack:
             outcomes = list(pool.map(one, range(1, times + 1)))
         for number, target, reply in outcomes:
             assert reply.code == (None if number == target else "out_of_scope"), reply.text
-            assert (self._server.root / f"F{number}" / "n.md").exists() is (number % 2 == 1)
+            assert (self.server.root / f"F{number}" / "n.md").exists() is (number % 2 == 1)
 
 
 def check(reply: Reply, expect: Mapping[str, Any]) -> None:
     """What a row says about one answer."""
     if "status" in expect:
         assert reply.status == expect["status"], reply.text
-        if expect["status"] < 400:
+        if expect["status"] < 400 and "code" not in expect:
             assert reply.code is None
     if "code" in expect:
         assert reply.code == expect["code"], reply.text
+    for name in expect.get("tools_lack", ()):
+        assert name not in {tool["name"] for tool in reply.data["tools"]}
     if "code_in" in expect:
         assert reply.code in expect["code_in"], reply.text
     if "json_keys" in expect:

@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue, SecretStr
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.auth.credentials import Principal
 from app.auth.gate import BodyLimit, Gate, GatePolicy, startup_warnings
-from app.auth.static_key import STATIC_PRINCIPAL, generate_static_key, weakness_of
+from app.auth.static_key import generate_static_key, weakness_of
 from app.http_server import MAX_HEADER_BYTES, server_config
 from app.settings import ConfigError, load_settings, require_api_key
 from tests.conformance.cases import TABLES, TableLoader
@@ -199,7 +200,7 @@ def test_the_key_opens_every_route_and_the_request_knows_its_principal(plain: Ga
     gate, app = gated(plain)
     answer = ask(gate, "GET", "/vault/Note.md")
     assert (answer.status, answer.body) == (200, b"ok")
-    assert app.scopes[0]["state"] == {"principal": STATIC_PRINCIPAL, "request_id": answer.header("x-request-id")}
+    assert app.scopes[0]["state"] == {"principal": Principal("static"), "request_id": answer.header("x-request-id")}
 
 
 def test_without_the_key_the_app_is_not_reached_and_the_body_not_read(plain: GatePolicy) -> None:
