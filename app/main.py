@@ -21,6 +21,7 @@ from app.opening import open_vault
 from app.rest.contract import build_contract, contract_yaml
 from app.rest.errors import render_refusal, render_unknown_route, render_wrong_method
 from app.rest.files import FileRoutes
+from app.rest.maintenance import maintenance_routes
 from app.rest.mechanical import mechanical_routes
 from app.rest.periodic import PeriodicRoutes
 from app.rest.plugin_search import PluginSearch
@@ -146,6 +147,7 @@ def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
         *PeriodicRoutes(runtime, vault_routes).routes(),
         *PluginSearch(runtime).routes(),
         *FileRoutes(runtime).routes(),
+        *maintenance_routes(runtime),
         *mechanical_routes(runtime),
         *health_routes(runtime, contract, warnings),
     ]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from app.settings import ConfigError, Settings, embedding_config, index_config, search_options, vault_config
+from operations.checks.scripts import CheckScripts
 from operations.extraction.extractor import Extractor, ocr_is_installed
 from operations.index.database import Driver, IndexUnavailableError
 from operations.index.indexer import ChunkFile
@@ -78,6 +79,9 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
         extractor=extractor,
         index=index,
         search=search,
+        scripts=CheckScripts(path, may_be_writable=settings.maintenance.allow_writable_scripts)
+        if settings.maintenance.scripts
+        else None,
     )
 
 

@@ -556,6 +556,15 @@ class MemorySettings(Section):
     """Its folder."""
 
 
+class MaintenanceSettings(Section):
+    """The checks of the vault."""
+
+    scripts: Switch = True
+    """Run the vault's own checks, the Python files in `.scripts`."""
+    allow_writable_scripts: Switch = False
+    """Run them even if the server's user could write to them."""
+
+
 class McpSettings(Section):
     """The MCP surface."""
 
@@ -632,6 +641,7 @@ class Settings(Section):
     links: LinkSettings = LinkSettings()
     periodic: PeriodicSettings = PeriodicSettings()
     memory: MemorySettings = MemorySettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
     mcp: McpSettings = McpSettings()
     auth: AuthSettings = AuthSettings()
     log: LogSettings = LogSettings()

@@ -14,6 +14,7 @@ from operations import (
     folders,
     frontmatter_query,
     links,
+    maintenance,
     memory,
     memory_recall,
     moves,
@@ -66,6 +67,7 @@ DOMAINS = (
     search_replace,
     server_info,
     expiries,
+    maintenance,
     callouts,
 )
 """The modules that declare operations; importing them is what fills the registry."""
@@ -135,6 +137,7 @@ _ORDER = (
     "vault_list_bookmarks",
     "vault_server_info",
     "vault_expiries",
+    "vault_maintenance",
     "vault_callouts",
 )
 

@@ -97,6 +97,7 @@ class ErrorCode(StrEnum):
     PRECONDITION_FAILED = "precondition_failed", 412, "If-Match, If-None-Match or expected_version did not hold"
     TOO_LARGE = "too_large", 413, "a body or file above the limit; says both figures"
     BUSY = "busy", 409, "the note is being written by another caller and the bounded wait ran out"
+    CHECK_FAILED = "check_failed", 500, "the checks of the vault could not be run at all"
     INDEX_NOT_READY = "index_not_ready", 503, "a question to the index before it can answer; says how far it is"
     EXTRACTION_UNAVAILABLE = "extraction_unavailable", 503, "the document extractor cannot start"
     STORAGE_UNAVAILABLE = "storage_unavailable", 503, "the vault or the state folder cannot be written now; says which"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from operations.checks.scripts import CheckScripts
 from operations.extraction.extractor import Extractor
 from operations.index.service import VaultIndex
 from operations.markdown.canvas_edits import random_id
@@ -114,6 +115,8 @@ class Vault:
     extractor: Extractor
     index: VaultIndex
     search: SearchService
+    scripts: CheckScripts | None = None
+    """The vault's own checks; `None` when the owner switched them off."""
     statuses: StatusRegistry = DEFAULT_REGISTRY
     """What checkboxes mean: those that the index was made with, as tasks are listed and edited by the same rules."""
     clock: Callable[[], datetime] = field(default=utc_now)

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import typer
 
+from app.cli.checking import check
 from app.cli.configuration import config, doctor, openapi
 from app.cli.evaluation import evaluate_queries
 from app.cli.indexing import index
@@ -31,6 +32,7 @@ app.command()(serve)
 app.command()(stdio)
 app.command()(search)
 app.command()(index)
+app.command()(check)
 app.command("eval")(evaluate_queries)
 app.add_typer(models)
 app.add_typer(tokens)

@@ -13,6 +13,7 @@ from operations.documents import DocumentResult, FileResult
 from operations.editing import EditResult
 from operations.edits import OPERATIONS, SCOPES, TARGET_TYPES
 from operations.files import FilePictures
+from operations.maintenance import MaintenanceChecks
 from operations.note_document import INCLUDABLE, NoteDocument
 from operations.periodic import PeriodicAppendResult, PeriodicNoteResult
 from operations.periods import PERIODIC_PATHS, Period
@@ -34,6 +35,7 @@ HANDWRITTEN_MODELS: Final[tuple[type[BaseModel], ...]] = (
     FileResult,
     FilePictures,
     Readiness,
+    MaintenanceChecks,
 )
 
 
@@ -464,6 +466,16 @@ VAULT_ROUTES: Final[Mapping[tuple[str, str], Json]] = {
     ("/search/", "post"): _PLUGIN_SEARCH,
     ("/files/{path}", "get"): _GET_FILE,
     ("/files/{path}", "put"): _PUT_FILE,
+    ("/maintenance/checks", "get"): {
+        "operationId": "vault_maintenance_checks",
+        "summary": "List the checks",
+        "description": "The checks there are, in their order; none is run.",
+        "tags": ["vault"],
+        "responses": {
+            "200": {"description": "Done.", "content": {"application/json": {"schema": _ref(MaintenanceChecks)}}},
+            **_FAILURES,
+        },
+    },
     **{
         (path, method): described
         for path, dated in zip(PERIODIC_PATHS, (False, True), strict=True)

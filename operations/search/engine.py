@@ -22,9 +22,10 @@ from operations.search.lexical import LexicalHits, Stem, chunks_holding, chunks_
 from operations.search.passages import Passage, passages_of, places_of, stems_beside
 from operations.search.query import Query, parse_query
 from operations.search.reranker import Reranker, RerankUnavailableError, blend
-from operations.search.selection import Selected, cap_of, further_headings, select_hits
+from operations.search.selection import Selected, behind_originals, cap_of, further_headings, select_hits
 from operations.search.spelling import Repair, repair
 from operations.search.vectors import nearest, nearest_in_files, vector_share
+from operations.store.sync_names import conflict_copy_of
 
 logger = logging.getLogger(__name__)
 
@@ -168,11 +169,13 @@ def search(
         reranker, query, [item.chunk_id for item in fused], passages, options, advisories
     )
     file_of = {chunk_id: passage.file_id for chunk_id, passage in passages.items()}
+    copies = _conflict_copies(passages.values())
+    order = behind_originals(order, path_of=lambda chunk_id: passages[chunk_id].path, copies=copies)
     # A place is worth what the fusion gives it, whoever stands there after reranking.
     scores = [item.score for item in fused]
     selected = select_hits(
         list(zip(order, scores, strict=True)),
-        pins=[chunk_id for chunk_id in lexical.whole if chunk_id in passages],
+        pins=[chunk_id for chunk_id in lexical.whole if chunk_id in passages and passages[chunk_id].path not in copies],
         file_of=file_of,
         k=k,
         cap=cap_of(k, options.per_note_cap),
@@ -197,6 +200,16 @@ def search(
     return SearchOutcome(
         hits, mode, positions is not None, tuple(advisories), len(fused), embedding_error, rerank_error
     )
+
+
+def _conflict_copies(passages: Iterable[Passage]) -> dict[str, str]:
+    """The conflict copies among the files of some passages, and the file of which each is a copy.
+
+    Source: safety-and-automation.md §6.
+    """
+    paths = {passage.path for passage in passages}
+    found = {path: copy for path in paths if (copy := conflict_copy_of(path)) is not None}
+    return {path: copy.original for path, copy in found.items() if copy.is_certain or copy.original in paths}
 
 
 def _told(repaired: Repair) -> str:

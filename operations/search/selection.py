@@ -34,6 +34,29 @@ def cap_of(k: int, setting: int | None) -> int:
     return CAP if k <= CAP_GROWS_ABOVE else ceil(k / 3)
 
 
+def behind_originals(order: Sequence[int], *, path_of: Callable[[int], str], copies: Mapping[str, str]) -> list[int]:
+    """`order` with the chunks of a conflict copy that came before every one of its original moved behind the first.
+
+    Args:
+        copies: Paths of copies with those of their originals; a copy whose original is not in `order` stays in place.
+
+    Source: safety-and-automation.md §6.
+    """
+    awaited = {path_of(chunk_id) for chunk_id in order}
+    held: dict[str, list[int]] = {}
+    moved: list[int] = []
+    for chunk_id in order:
+        path = path_of(chunk_id)
+        original = copies.get(path)
+        if original in awaited:
+            held.setdefault(original, []).append(chunk_id)
+            continue
+        moved.append(chunk_id)
+        awaited.discard(path)
+        moved.extend(held.pop(path, ()))
+    return moved
+
+
 def select_hits(
     ranked: Sequence[tuple[int, float]],
     *,

@@ -27,6 +27,7 @@ from typing import BinaryIO, Self
 from operations.errors import ErrorCode, VaultError
 from operations.store.at_hand import AtHand
 from operations.store.paths import ROOT, TRASH, FolderPath, ResolvedPath, VaultPath, is_visible_name, listed_path
+from operations.store.sync_names import placeholder_of
 
 if sys.platform != "win32":
     import fcntl
@@ -214,6 +215,15 @@ def _refusal_of(error: OSError, place: str) -> VaultError | None:
 def missing_file(path: ResolvedPath) -> VaultError:
     """The refusal for a file that does not exist, and for one the caller may not know of: the wording is equal."""
     return VaultError(ErrorCode.NOT_FOUND, f"nothing in the vault is named '{path}'")
+
+
+def not_downloaded(path: str) -> VaultError:
+    """The refusal for a file of which a sync tool has put no more than a placeholder on this disk."""
+    return VaultError(
+        ErrorCode.INVALID_PATH,
+        f"'{path}' is not downloaded: iCloud keeps it elsewhere and only a placeholder here; open it on this machine "
+        "first, or turn off 'Optimise Mac Storage'",
+    )
 
 
 def missing_folder(path: ResolvedPath) -> VaultError:
@@ -550,7 +560,7 @@ class Tree:
 
         Raises:
             VaultError: `not_found`, naming a path that differs only in letter case; `is_directory`; `invalid_path` as
-                `find`.
+                `find`, and for a file that is not downloaded.
         """
         entry = self.find(path)
         if entry is None:
@@ -713,6 +723,10 @@ class Tree:
         return opened
 
     def _no_file(self, path: ResolvedPath) -> VaultError:
+        folder, missing = self.deepest_folder(path.parent)
+        with folder:
+            if not missing and folder.has(placeholder_of(path.name)):
+                return not_downloaded(path)
         twin = self.case_twin(path)
         if twin is None:
             return missing_file(path)

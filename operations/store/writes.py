@@ -31,6 +31,7 @@ from operations.store.paths import (
     listed_path,
     require_creatable_name,
 )
+from operations.store.sync_names import placeholder_of
 from operations.store.tree import (
     VAULT,
     Entry,
@@ -41,6 +42,7 @@ from operations.store.tree import (
     Tree,
     missing_file,
     missing_folder,
+    not_downloaded,
     writing_to,
 )
 from operations.store.walk import walk
@@ -520,13 +522,16 @@ def _remove_made(tree: Tree, made: list[FolderPath]) -> None:
 def _require_free(folder: OpenFolder, segment: str, moved: Entry | None) -> None:
     """Refuse a name that stands in `folder`, or beside one that differs only in letter case or Unicode form.
 
-    `moved` may stand there itself: that is a rename to another spelling.
+    A name whose file is elsewhere for now is refused too: once it is downloaded, one of the two would be lost. `moved`
+    may stand there itself: that is a rename to another spelling.
     """
     found = folder.lookup(segment)
     listed = None if found is None else found.path.name
     if listed is None:
         listed = folder.case_equal(segment)
     if listed is None:
+        if folder.has(placeholder_of(segment)):
+            raise not_downloaded(_under(folder, segment))
         return
     is_itself = moved is not None and _under(folder, listed) == moved.path and listed != segment
     if not is_itself:

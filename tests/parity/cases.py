@@ -952,6 +952,19 @@ CASES: Final[tuple[Parity, ...]] = (
         "invalid_parameter",
     ),
     Parity(
+        "checks the vault",
+        "vault_maintenance",
+        {"checks": ["links", "frontmatter", "expiries", "callouts"]},
+        Request("GET", "/maintenance?checks=links,frontmatter,expiries,callouts"),
+    ),
+    Parity(
+        "refuses a check that there is not",
+        "vault_maintenance",
+        {"checks": ["nonsense"]},
+        Request.json("POST", "/maintenance", {"checks": ["nonsense"]}),
+        "invalid_parameter",
+    ),
+    Parity(
         "lists callouts",
         "vault_callouts",
         {"type": "attention", "path": "Contract.md", "limit": 1},
