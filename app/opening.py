@@ -14,6 +14,8 @@ from operations.search.chunker import CHUNKER_VERSION, chunk_source
 from operations.search.reranker import CrossEncoder, Reranker
 from operations.search.service import SearchService
 from operations.search.tokens import TokenBudget, estimate_tokens
+from operations.store.journal import Journal
+from operations.store.journal_records import JournalOptions
 from operations.store.locks import PathLocks, state_folder
 from operations.store.tree import Tree
 from operations.task_settings import task_rules
@@ -79,9 +81,18 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
         extractor=extractor,
         index=index,
         search=search,
+        journal=Journal(state / "journal", journal_options(settings)),
         scripts=CheckScripts(path, may_be_writable=settings.maintenance.allow_writable_scripts)
         if settings.maintenance.scripts
         else None,
+    )
+
+
+def journal_options(settings: Settings) -> JournalOptions:
+    """How former texts are kept."""
+    journal = settings.journal
+    return JournalOptions(
+        enabled=journal.enabled, required=journal.required, max_days=journal.max_days, max_bytes=journal.max_bytes
     )
 
 

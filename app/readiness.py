@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from app.runtime import Runtime
+from operations.access import is_hidden
 from operations.caller import Caller
 from operations.errors import VaultError
 from operations.index.queries import files_with_problems
@@ -80,6 +81,15 @@ class SqlitePart(Part):
     extensions: bool
 
 
+class JournalPart(Part):
+    """Where former texts are kept."""
+
+    state: Literal["on", "off", "failed"]
+    """`off`: nothing is kept; `failed`: the last change could not be recorded."""
+    bytes: int
+    oldest_at: datetime | None = None
+
+
 class Readiness(Part):
     """What works and what does not; parts that this version does not have are not listed."""
 
@@ -92,9 +102,11 @@ class Readiness(Part):
     rerank: RerankPart
     cache: CachePart
     sqlite: SqlitePart
+    journal: JournalPart
     extraction_failures: tuple[str, ...]
     """Documents without text, and notes that could not be read."""
     recovered: tuple[str, ...]
+    """What the last start found damaged or half done, and what became of it."""
     vault: VaultFacts
     warnings: tuple[str, ...]
 
@@ -127,6 +139,9 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...]) -> Re
             "Vectors are compared in memory, which takes longer at a start; install the package pysqlite3, or a Python "
             "whose sqlite3 loads extensions"
         )
+    journal = _journal(vault)
+    if vault.journal.problem is not None:
+        problems.append(f"journal: {vault.journal.problem}")
     if not vault.tree.is_writable:
         problems.append("the vault cannot be written to: every write will be refused")
     if index.watcher is not None and index.watcher.state is WatchState.FAILED:
@@ -159,12 +174,36 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...]) -> Re
         ),
         rerank=RerankPart(mode="none" if rerank.state == "off" else "blended", state=rerank.state, error=rerank.error),
         cache=CachePart(state="memory" if index.cache.in_memory else "file"),
+        journal=journal,
         sqlite=SqlitePart(driver=index.sqlite_driver, extensions=index.sqlite_extensions),
         extraction_failures=_failures(vault, caller),
-        recovered=index.recovered,
+        recovered=(*index.recovered, *vault.journal.recovered, *_settled(vault, caller)),
         vault=VaultFacts(name=vault.config.name, notes=notes, documents=documents),
         warnings=tuple(problems),
     )
+
+
+def _journal(vault: Vault) -> JournalPart:
+    journal = vault.journal
+    try:
+        state = journal.state()
+    except VaultError as refusal:
+        journal.problem = refusal.message
+        return JournalPart(state="failed", bytes=0)
+    name: Literal["on", "off", "failed"] = "on" if journal.options.enabled else "off"
+    return JournalPart(
+        state="failed" if journal.problem is not None else name, bytes=state.bytes, oldest_at=state.oldest_at
+    )
+
+
+def _settled(vault: Vault, caller: Caller) -> list[str]:
+    """What became of changes that a crash interrupted; only that there was one where it may not be named."""
+    return [
+        "a crash interrupted a change, which is settled now"
+        if any(is_hidden(vault, caller, path) for path in settled.paths)
+        else settled.said
+        for settled in vault.recovered
+    ]
 
 
 def _failures(vault: Vault, caller: Caller) -> tuple[str, ...]:

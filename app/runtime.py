@@ -8,7 +8,7 @@ from app.auth.credentials import Principal
 from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.errors import ErrorCode, VaultError
-from operations.invoke import invoke, invoke_at_once
+from operations.invoke import Result, invoke, invoke_as, invoke_at_once
 from operations.registry import Operation, OperationInput, OperationResult
 from operations.vault import Vault
 
@@ -58,6 +58,10 @@ class Runtime:
         if at_once is not None:
             return at_once
         return await self.in_pool(invoke, operation, self.vault, caller, args)
+
+    async def invoke_as(self, name: str, caller: Caller, run: Callable[[Caller], Result]) -> Result:
+        """Run one of an operation's forms that only REST has, in the pool."""
+        return await self.in_pool(invoke_as, self.operation(name), self.vault, caller, run)
 
     async def in_pool(self, function: Callable[..., Answer], *args: object) -> Answer:
         """Run blocking work off the event loop; context variables go along."""

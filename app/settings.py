@@ -413,6 +413,19 @@ class DeleteSettings(Section):
     """Where a deleted file goes."""
 
 
+class JournalSettings(Section):
+    """What changes took away, kept so that they can be shown and undone."""
+
+    enabled: Switch = True
+    """Keep former texts; off, nothing can be undone."""
+    required: Switch = True
+    """Refuse a write whose former text cannot be kept."""
+    max_days: Whole = 30
+    """Older changes are forgotten."""
+    max_bytes: Size = 512 * MEBIBYTE
+    """Above it the oldest changes are forgotten."""
+
+
 class IndexSettings(Section):
     """The index behind search, tags, properties and links; derived from the files, it can be deleted at any time."""
 
@@ -633,6 +646,7 @@ class Settings(Section):
     documents: DocumentSettings = DocumentSettings()
     files: FileSettings = FileSettings()
     delete: DeleteSettings = DeleteSettings()
+    journal: JournalSettings = JournalSettings()
     index: IndexSettings = IndexSettings()
     watch: WatchSettings = WatchSettings()
     search: SearchSettings = SearchSettings()

@@ -52,6 +52,14 @@ def write_scope(raw: str) -> WriteScope:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """The operation at hand, and what its result has to say beside its own data."""
+
+    operation: str = ""
+    advisories: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The rights of one request; frozen, so that nothing outlives it."""
 
@@ -74,6 +82,7 @@ class Caller:
     """Tools added to the caller's list, beside those of its profile."""
     progress: Progress = field(default=SILENT, compare=False, repr=False)
     """What the operation at hand tells its steps to."""
+    call: Call = field(default_factory=Call, compare=False, repr=False)
 
     @property
     def is_scoped(self) -> bool:

@@ -1,9 +1,11 @@
 """`vault_delete`, and where deleted things go (vault-contract §9)."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 
 from operations.access import require_in_scope, require_scope_before_existence, require_unprotected, require_visible
 from operations.caller import Caller
+from operations.committing import commit
 from operations.documents import file_version
 from operations.editing import previewed, require_version
 from operations.errors import VaultError
@@ -12,9 +14,9 @@ from operations.link_facts import Dangling, dangling_links, said_of_dangling
 from operations.periods import periodic_routes
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
 from operations.store.paths import FolderPath, VaultPath
-from operations.store.trash import delete_permanently, move_to_trash, obsidian_trash_option
+from operations.store.steps import Deletion, FolderRemoval, Trashing
+from operations.store.trash import obsidian_trash_option
 from operations.store.tree import Entry
-from operations.store.writes import remove_empty_folder
 from operations.vault import DeleteMode, Vault
 
 
@@ -112,27 +114,37 @@ def goes_to_trash(vault: Vault) -> bool:
 def discard(vault: Vault, caller: Caller, entry: Entry) -> tuple[Deleted, str | None]:
     """Take a file or folder out of the vault; the caller holds its lock and has checked everything."""
     if goes_to_trash(vault):
-        trash_path = move_to_trash(vault.tree, entry)
-        vault.index.removed([entry.path])
-        return Deleted.TRASHED, trash_path
-    try:
-        delete_permanently(vault.tree, entry, lambda below: caller.progress.over(below, "entries deleted", last=True))
-    finally:
-        vault.index.removed([entry.path])  # what is still there after a failure is found by the next look
+        return Deleted.TRASHED, commit(vault, caller, f"trashed {entry.path}", Trashing(entry))
+    deletion = Deletion(entry, lambda below: caller.progress.over(below, "entries deleted", last=True))
+    commit(vault, caller, f"deleted {entry.path}", deletion)
     return Deleted.DELETED, None
 
 
 def prune_empty(vault: Vault, caller: Caller, folder: FolderPath) -> tuple[str, ...]:
     """Remove `folder` and the ones above it as long as they are empty, the caller's to write, and not protected."""
-    pruned: list[str] = []
+    steps = [FolderRemoval(path) for path in _prunable(vault, caller, folder)]
+    if not steps:
+        return ()
+    *first, last = steps
+    pruned = tuple(step.path for step in steps)
+    try:
+        commit(vault, caller, f"removed the empty folders {', '.join(pruned)}", last, first=first)
+    except VaultError:
+        return ()  # something was put there meanwhile
+    return pruned
+
+
+def _prunable(vault: Vault, caller: Caller, folder: FolderPath) -> Iterator[VaultPath]:
+    emptied: set[str] = set()
     while not folder.is_root:
         path = VaultPath(folder)
         try:
             require_unprotected(vault, path, "deleting")
             require_in_scope(caller, path)
-            remove_empty_folder(vault.tree, path)
+            with vault.tree.open_folder(path) as held:
+                if set(held.names()) - emptied:
+                    return
         except VaultError:
-            break
-        pruned.append(path)
-        folder = path.parent
-    return tuple(pruned)
+            return
+        yield path
+        emptied, folder = {path.name}, path.parent

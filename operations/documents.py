@@ -1,10 +1,10 @@
 """Documents and attachments: whole files that come in over REST and are never edited (vault-contract §8)."""
 
-import hashlib
 from enum import StrEnum
 
 from operations.access import require_creatable_place, require_in_scope
 from operations.caller import Caller
+from operations.committing import commit
 from operations.editing import previewed, require_version
 from operations.entries import require_creatable
 from operations.errors import ErrorCode, VaultError
@@ -13,6 +13,7 @@ from operations.kinds import Kind, kind_of
 from operations.obsidian_uri import obsidian_uri
 from operations.registry import OperationResult
 from operations.store.paths import FolderPath, VaultPath, guards
+from operations.store.steps import Put, Received, version_at
 from operations.store.tree import Entry, ObsidianFile
 from operations.store.writes import ChangedMeanwhile, Upload
 from operations.vault import Vault
@@ -220,8 +221,8 @@ def publish_file(
             status = Stored.UNCHANGED if version == upload.version else Stored.REPLACED
             based_on = {str(present.path): version}
         if not dry_run and status is not Stored.UNCHANGED:
-            path = (upload.create() if present is None else _replaced(present, upload)).path
-            vault.index.changed([path])
+            said = f"{_SAID[status]} {path} ({upload.size} bytes)"
+            path = _published(vault, caller, said, Put(path, Received(upload), present, based_on.get(path, ""))).path
     said = f"{_SAID[status]} {path} ({upload.size} bytes)"
     return FileResult(
         path=path,
@@ -265,12 +266,12 @@ def _require_replaceable(
     return version
 
 
-def _replaced(present: Entry, upload: Upload) -> Entry:
+def _published(vault: Vault, caller: Caller, summary: str, step: Put) -> Entry:
     try:
-        return upload.replace(present)
+        return commit(vault, caller, summary, step)
     except ChangedMeanwhile as change:
         raise VaultError(
-            ErrorCode.BUSY, f"'{present.path}' was changed by another program meanwhile; nothing was written"
+            ErrorCode.BUSY, f"'{change.path}' was changed by another program meanwhile; nothing was written"
         ) from change
 
 
@@ -280,8 +281,4 @@ def file_version(vault: Vault, path: VaultPath) -> str:
     Raises:
         VaultError: as `Tree.require_file`.
     """
-    with vault.tree.open_file(path) as opened:
-        digest = hashlib.sha256()
-        while chunk := opened.file.read(_PIECE_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()[:32]
+    return version_at(vault.tree, path)

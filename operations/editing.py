@@ -13,6 +13,7 @@ from operations.access import (
     require_visible,
 )
 from operations.caller import Caller
+from operations.committing import commit
 from operations.entries import require_creatable
 from operations.errors import ErrorCode, VaultError
 from operations.kinds import NOTE_SUFFIX, require_note
@@ -23,8 +24,8 @@ from operations.markdown.timestamps import bump_timestamp
 from operations.note_text import decode_note, displayable, encode_note
 from operations.obsidian_uri import obsidian_uri
 from operations.registry import OperationResult
-from operations.store import writes
 from operations.store.paths import VaultPath
+from operations.store.steps import Bytes, Put
 from operations.store.tree import StoredFile, version_of
 from operations.store.writes import ChangedMeanwhile
 from operations.vault import TimestampPolicy, Vault
@@ -361,10 +362,9 @@ def _edit_locked(
             return Written(result, before, created=False)
         if not dry_run:
             try:
-                stored = writes.replace(vault.tree, stored, data)
+                commit(vault, caller, _summary(stored.path, change), Put(stored.path, Bytes(data), stored))
             except ChangedMeanwhile:
                 continue
-            vault.index.changed([stored.path])
             result = edit_result(vault, stored.path, data, change, bumped=bumped, advisories=advisories)
             return Written(result, after, created=False)
         result = edit_result(vault, stored.path, data, change, bumped=bumped, advisories=advisories)
@@ -396,10 +396,13 @@ def _create_locked(
         result = edit_result(vault, path, data, change, bumped=bumped, advisories=advisories)
         diffs = (FileDiff(path=path, diff=diff, truncated=left_out),)
         return Written(as_preview(result, diffs, based_on={}), after, created=True)
-    stored = writes.create(vault.tree, path, data)
-    vault.index.changed([stored.path])
-    result = edit_result(vault, stored.path, data, change, bumped=bumped, advisories=advisories)
+    created = commit(vault, caller, _summary(path, change), Put(path, Bytes(data)))
+    result = edit_result(vault, created.path, data, change, bumped=bumped, advisories=advisories)
     return Written(result, after, created=True)
+
+
+def _summary(path: str, change: Change) -> str:
+    return sentence(path, change, displayable(change.target) if change.target else None)
 
 
 def _kept_busy(path: VaultPath) -> VaultError:

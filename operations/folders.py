@@ -15,6 +15,7 @@ from operations.access import (
     require_visible,
 )
 from operations.caller import Caller
+from operations.committing import commit
 from operations.deleting import Deleted, discard, goes_to_trash
 from operations.editing import previewed
 from operations.entries import files_below, require_entry
@@ -27,9 +28,9 @@ from operations.obsidian_uri import obsidian_uri
 from operations.paging import page_of
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation, spelled
 from operations.store.paths import FolderPath, VaultPath, guards
+from operations.store.steps import FolderMaking
 from operations.store.tree import Entry, EntryKind
 from operations.store.walk import walk
-from operations.store.writes import make_folders
 from operations.vault import Vault
 
 SHOWN_WHEN_NOT_EMPTY = 20
@@ -178,7 +179,7 @@ def create_folder(vault: Vault, caller: Caller, args: FolderInput) -> FolderResu
             )
     with vault.locks.hold([path]):
         require_in_scope(caller, path, folder=True)
-        created = make_folders(vault.tree, args.path)
+        created = commit(vault, caller, f"made the folder {path}", FolderMaking(args.path))
     message = f"created {', '.join(created)}" if created else f"folder {args.path} exists already"
     return FolderResult(path=args.path, created=tuple(created), message=message)
 

@@ -1,9 +1,15 @@
 """The one way into an operation: rights first, then the call (auth-and-security §2.3)."""
 
-from operations.caller import Caller
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from operations.caller import Call, Caller
 from operations.errors import ErrorCode, VaultError
 from operations.registry import Operation, OperationInput, OperationResult
 from operations.vault import Vault
+
+Result = TypeVar("Result", bound=OperationResult)
 
 
 def invoke(operation: Operation, vault: Vault, caller: Caller, args: OperationInput) -> OperationResult:
@@ -12,8 +18,24 @@ def invoke(operation: Operation, vault: Vault, caller: Caller, args: OperationIn
     Raises:
         VaultError: `forbidden`, `read_only`, `out_of_scope` by the caller's rights, and what the operation raises.
     """
+    return invoke_as(operation, vault, caller, lambda called: operation.run(vault, called, args))
+
+
+def invoke_as(operation: Operation, vault: Vault, caller: Caller, run: Callable[[Caller], Result]) -> Result:
+    """Run one of an operation's forms that only a surface has (a raw body, a plugin's headers) as the operation itself.
+
+    Raises:
+        VaultError: As `invoke`.
+    """
     require_right(operation, vault, caller)
-    return operation.run(vault, caller, args)
+    call = Call(operation.name)
+    result = run(replace(caller, call=call))
+    return _with_advisories(result, call.advisories) if call.advisories else result
+
+
+def _with_advisories(result: Result, advisories: list[str]) -> Result:
+    known: tuple[str, ...] = getattr(result, "advisories", None) or ()
+    return result.model_copy(update={"advisories": (*known, *dict.fromkeys(advisories))})
 
 
 def invoke_at_once(operation: Operation, vault: Vault, caller: Caller, args: OperationInput) -> OperationResult | None:

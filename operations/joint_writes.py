@@ -6,7 +6,6 @@ checked against what stands there now; whoever wrote meanwhile makes it void, an
 Source: links-and-moves.md §4.10, mcp-surface.md §4.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -14,25 +13,23 @@ from itertools import islice, zip_longest
 from typing import TypeVar
 
 from operations.caller import Caller
+from operations.committing import commit
 from operations.editing import FileDiff, require_size, unified_diff
 from operations.errors import ErrorCode, VaultError
 from operations.linking.changes import FileChange
 from operations.markdown.text import split_lines
 from operations.note_text import displayable, encode_note
 from operations.registry import OperationResult
-from operations.store import writes
+from operations.store.steps import Bytes, Put, Step
 from operations.store.tree import StoredFile
 from operations.store.writes import ChangedMeanwhile
 from operations.vault import Vault
 from operations.vault_files import StalePlanError, VaultFiles
 
-logger = logging.getLogger(__name__)
-
 PREVIEWS = 5
 """Lines of each file that a preview of many shows beside the diffs."""
 ATTEMPTS = 4
 """How often a plan is made anew when files keep changing under it."""
-LISTED_FILES = 20
 
 T = TypeVar("T")
 
@@ -135,71 +132,34 @@ def require_current(vault: Vault, rewrites: Iterable[Rewrite]) -> None:
             raise StalePlanError(before.path)
 
 
-def rewrite_jointly(vault: Vault, caller: Caller, rewrites: Sequence[Rewrite]) -> None:
-    """Write every file, or none, and tell the index.
+def rewrite_jointly(vault: Vault, caller: Caller, summary: str, rewrites: Sequence[Rewrite]) -> None:
+    """Write every file, or none, as one change.
 
     Raises:
         StalePlanError: One is no longer what was read; nothing was written.
-        VaultError: as `write_jointly`, and `busy` when a file stays locked.
+        VaultError: as `commit`, and `busy` when a file stays locked.
     """
-    paths = [rewrite.before.path for rewrite in rewrites]
-    with vault.locks.hold(paths):
+    if not rewrites:
+        return
+    with vault.locks.hold([rewrite.before.path for rewrite in rewrites]):
         require_current(vault, rewrites)
-        write_jointly(vault, caller, rewrites, lambda: None)
-        vault.index.record(changed=paths)
+        *first, last = steps_of(rewrites)
+        commit_plan(vault, caller, summary, last, first=first)
 
 
-def write_jointly(vault: Vault, caller: Caller, rewrites: Sequence[Rewrite], finish: Callable[[], T]) -> T:
-    """Write every file, then `finish`; when anything fails, what was written gets its old bytes back.
-
-    The caller holds the locks of all files, and tells the index when all is done.
-
-    Args:
-        finish: The last step, which does nothing when it fails.
+def commit_plan(vault: Vault, caller: Caller, summary: str, last: Step[T], *, first: Sequence[Step[object]]) -> T:
+    """Commit what was planned from texts read without locks.
 
     Raises:
         StalePlanError: Another program wrote one of the files just now; all are as they were.
-        VaultError: What writing or `finish` raises, all files are as they were; `partial_failure` when restoring failed
-            too, with what is changed and what is not.
+        VaultError: as `commit`.
     """
-    written: list[tuple[StoredFile, StoredFile]] = []
     try:
-        for rewrite in caller.progress.over(rewrites, "files written", last=True):
-            # One by one: what was written before a failure has to be known.
-            written.append((rewrite.before, writes.replace(vault.tree, rewrite.before, rewrite.data)))  # noqa: PERF401
-        return finish()
-    except BaseException as error:
-        _restore(vault, written, rewrites, error)
-        if isinstance(error, ChangedMeanwhile):
-            raise StalePlanError(error.path) from error
-        raise
+        return commit(vault, caller, summary, last, first=first)
+    except ChangedMeanwhile as change:
+        raise StalePlanError(change.path) from change
 
 
-def _restore(
-    vault: Vault,
-    written: Sequence[tuple[StoredFile, StoredFile]],
-    rewrites: Sequence[Rewrite],
-    cause: BaseException,
-) -> None:
-    changed: list[str] = []
-    for before, after in reversed(written):
-        try:
-            writes.replace(vault.tree, after, before.data)
-        except (VaultError, OSError, ChangedMeanwhile):
-            logger.exception("file not restored", extra={"path": before.path})
-            changed.append(before.path)
-    vault.index.changed([before.path for before, _ in written])
-    if not changed:
-        return
-    kept = [rewrite.before.path for rewrite in rewrites if rewrite.before.path not in changed]
-    raise VaultError(
-        ErrorCode.PARTIAL_FAILURE,
-        f"writing failed half way and so did restoring: changed are {_listed(sorted(changed))}; "
-        f"as before are {_listed(kept) or 'no others'}; look at the changed ones before anything else",
-        {"changed": sorted(changed), "unchanged": kept},
-    ) from cause
-
-
-def _listed(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - LISTED_FILES} more" if len(paths) > LISTED_FILES else ""
-    return ", ".join(paths[:LISTED_FILES]) + more
+def steps_of(rewrites: Iterable[Rewrite]) -> list[Put]:
+    """The writes of a plan as steps of a change."""
+    return [Put(rewrite.before.path, Bytes(rewrite.data), rewrite.before) for rewrite in rewrites]

@@ -17,26 +17,27 @@ from operations.documents import file_version, require_filing_place
 from operations.editing import FileDiff, previewed
 from operations.entries import require_creatable, require_entry
 from operations.errors import ErrorCode, VaultError
-from operations.index.indexer import as_listed
 from operations.index.queries import sources_of_keys
 from operations.index_access import reading_index
 from operations.joint_writes import (
     Rewrite,
+    commit_plan,
     diffs_of,
     require_current,
     rewrites_of,
+    steps_of,
     until_current,
     versions_of,
-    write_jointly,
 )
 from operations.kinds import Kind, kind_of
 from operations.linking.moves import Move, MovePlan, affected_keys, plan_move
 from operations.obsidian_uri import obsidian_uri
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
 from operations.store.paths import VaultPath, guards
+from operations.store.steps import Renaming
 from operations.store.tree import Entry, EntryKind
 from operations.store.walk import walk
-from operations.store.writes import rename, require_room
+from operations.store.writes import require_room
 from operations.vault import Vault
 from operations.vault_files import StalePlanError, VaultFiles, unread_warnings
 
@@ -168,9 +169,8 @@ def _carried_out(vault: Vault, caller: Caller, planned: _Planned) -> _Planned:
         if moving.keys() != planned.moving.keys() or (planned.follows_links and moving != planned.moving):
             raise StalePlanError(source)
         require_current(vault, planned.rewrites)
-        moved = write_jointly(vault, caller, planned.rewrites, lambda: rename(vault.tree, source, destination))
-        changed = [path for path in map(as_listed, planned.plan.notes_changed) if path is not None]
-        vault.index.record(changed=changed, moved=[(source, moved.path)])
+        said = f"moved {source} to {destination}"
+        commit_plan(vault, caller, said, Renaming(entry, destination), first=steps_of(planned.rewrites))
     return planned
 
 

@@ -33,7 +33,7 @@ from operations.markdown.blocks import block_ids
 from operations.markdown.frontmatter import is_readable
 from operations.markdown.tags import rename_tag_in, require_new_tag, tag_key
 from operations.markdown.text import find_frontmatter
-from operations.note_text import decode_note
+from operations.note_text import decode_note, displayable
 from operations.obsidian_uri import obsidian_uri
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
 from operations.store.paths import FolderPath, VaultPath, inside
@@ -184,7 +184,8 @@ def rename_heading(vault: Vault, caller: Caller, args: RenameHeadingInput) -> Re
         )
         rewrites = rewrites_of(vault, files, plan.changes)
         if not args.dry_run:
-            rewrite_jointly(vault, caller, rewrites)
+            said = f"renamed the heading '{args.heading}' of {stored.path} to '{args.new_text}'"
+            rewrite_jointly(vault, caller, displayable(said), rewrites)
         return _heading_result(vault, rename, plan, rewrites, unread_warnings(files.unread), dry_run=args.dry_run)
 
     return until_current(attempt)
@@ -223,7 +224,7 @@ def rename_tag(vault: Vault, caller: Caller, args: RenameTagInput) -> RenameTagR
         plan = _plan_of(files, caller.progress.over(notes, "notes read"), old, new, nested=args.nested)
         rewrites = rewrites_of(vault, files, plan.changes)
         if not args.dry_run:
-            rewrite_jointly(vault, caller, rewrites)
+            rewrite_jointly(vault, caller, f"renamed #{old} to #{new} in {len(rewrites)} notes", rewrites)
         advisories = [*plan.left, *unread_warnings(files.unread)]
         if merged and plan.changes:
             advisories.append(f"#{new} is in {_notes(len(merged))} already: the two are one tag now")

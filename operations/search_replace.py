@@ -147,7 +147,8 @@ def search_replace(vault: Vault, caller: Caller, args: SearchReplaceInput) -> Se
         changes = [each.change for each in replaced]
         rewrites = rewrites_of(vault, files, changes)
         if not args.dry_run:
-            rewrite_jointly(vault, caller, rewrites)
+            said = f"replaced {sum(each.count for each in replaced)} matches in {len(rewrites)} notes"
+            rewrite_jointly(vault, caller, said, rewrites)
         advisories = [advisory for each in replaced for advisory in each.advisories] + unread_warnings(files.unread)
         result = _result(vault, replaced, refused, advisories, dry_run=args.dry_run)
         if not args.dry_run:

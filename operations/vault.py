@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from operations.checks.scripts import CheckScripts
+from operations.errors import VaultError
 from operations.extraction.extractor import Extractor
 from operations.index.service import VaultIndex
 from operations.markdown.canvas_edits import random_id
 from operations.markdown.task_status import DEFAULT_REGISTRY, StatusRegistry
 from operations.obsidian_settings import ObsidianSettings
+from operations.recovery import Recovered, recover
 from operations.search.service import SearchService
+from operations.store.journal import Journal
 from operations.store.locks import PathLocks
 from operations.store.paths import FolderPath
 from operations.store.tree import Tree
@@ -115,6 +118,7 @@ class Vault:
     extractor: Extractor
     index: VaultIndex
     search: SearchService
+    journal: Journal
     scripts: CheckScripts | None = None
     """The vault's own checks; `None` when the owner switched them off."""
     statuses: StatusRegistry = DEFAULT_REGISTRY
@@ -122,9 +126,14 @@ class Vault:
     clock: Callable[[], datetime] = field(default=utc_now)
     draw_id: Callable[[], str] = field(default=random_id)
     """Ids of new nodes and edges of canvases; tests give a vault another source."""
+    recovered: list[Recovered] = field(default_factory=list[Recovered])
+    """What the last start found half done."""
 
     def start(self) -> None:
-        """Begin to index, to watch and to embed; returns at once."""
+        """Settle what a crash left half done, then begin to index, to watch and to embed; returns at once."""
+        if not self.config.read_only:
+            self.recovered.extend(recover(self.tree, self.journal, self.locks))
+            self._forget_old_changes()
         self.index.start()
         self.search.start()
 
@@ -133,4 +142,11 @@ class Vault:
         self.search.close()
         self.index.close()
         self.extractor.close()
+        self.journal.close()
         self.tree.close()
+
+    def _forget_old_changes(self) -> None:
+        try:
+            self.journal.prune(self.clock())
+        except VaultError as refusal:
+            self.journal.problem = refusal.message

@@ -9,6 +9,8 @@ WRITERS = {
     "operations/store/trash.py",
     "operations/store/tree.py",  # makes `.trash`
     "operations/store/locks.py",  # files of the state folder
+    "operations/store/journal.py",  # likewise
+    "operations/store/journal_images.py",  # likewise
 }
 _CHANGING_CALLS = {
     "write_text",

@@ -79,15 +79,14 @@ class FileRoutes:
         require_known(query, {"overwrite", "dry_run"})
         require_raw_body(request)
         caller, vault = self._caller(request), self._runtime.vault
-        require_right(self._runtime.operation("vault_write_file"), vault, caller)
         overwrite, dry_run = query_flag(query, "overwrite"), query_flag(query, "dry_run")
         create_only = request.headers.get("if-none-match", "").strip() == "*"
         version = expected_version(request)
 
-        def publish(upload: Upload) -> FileResult:
+        def publish(called: Caller, upload: Upload) -> FileResult:
             return publish_file(
                 vault,
-                caller,
+                called,
                 path,
                 upload,
                 overwrite=overwrite,
@@ -96,7 +95,7 @@ class FileRoutes:
                 dry_run=dry_run,
             )
 
-        result = await received(self._runtime, request, caller, path, publish)
+        result = await received(self._runtime, request, "vault_write_file", caller, path, publish)
         response = json_response(result)
         response.headers["ETag"] = f'"{result.version}"'
         return response

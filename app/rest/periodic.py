@@ -28,9 +28,7 @@ from app.runtime import Runtime
 from operations.caller import Caller, Surface
 from operations.editing import EditResult
 from operations.errors import ErrorCode, VaultError
-from operations.invoke import require_right
 from operations.periodic import (
-    PeriodicAppendResult,
     PeriodicNote,
     PeriodicNoteResult,
     append_to_note,
@@ -97,19 +95,22 @@ class PeriodicRoutes:
         version = expected_version(request)
         if not content:
             require_known(query, frozenset())
-            self._require_right("vault_ensure_periodic_note", caller)
-            return _answered(request, await self._runtime.in_pool(self._ensure, caller, note, version))
+            ensured = await self._runtime.invoke_as(
+                "vault_ensure_periodic_note",
+                caller,
+                lambda called: ensure_note(self._runtime.vault, called, note, expected_version=version),
+            )
+            return _answered(request, ensured)
         require_known(query, {"overwrite", "dry_run"})
         overwrite = query_flag(query, "overwrite", default=True)
         if request.headers.get("if-none-match", "").strip() == "*":
             overwrite = False
         dry_run = query_flag(query, "dry_run")
-        self._require_right("vault_write", caller)
 
-        def replaced() -> PeriodicNoteResult | EditResult:
+        def replaced(called: Caller) -> PeriodicNoteResult | EditResult:
             return replace_note(
                 self._runtime.vault,
-                caller,
+                called,
                 note,
                 content,
                 overwrite=overwrite,
@@ -117,7 +118,7 @@ class PeriodicRoutes:
                 dry_run=dry_run,
             )
 
-        result = await self._runtime.in_pool(replaced)
+        result = await self._runtime.invoke_as("vault_write", caller, replaced)
         if isinstance(result, EditResult):
             return confirmation(request, result)
         return _answered(request, result, replaced=not result.created)
@@ -126,15 +127,11 @@ class PeriodicRoutes:
         require_raw_body(request)
         require_known(query, {"section", "under_heading"})
         content = await text_body(request)
-        self._require_right("vault_append_periodic_note", caller)
-        result: PeriodicAppendResult = await self._runtime.in_pool(
-            append_to_note,
-            self._runtime.vault,
+        section, version = _section_of(request, query), expected_version(request)
+        result = await self._runtime.invoke_as(
+            "vault_append_periodic_note",
             caller,
-            note,
-            content,
-            _section_of(request, query),
-            expected_version(request),
+            lambda called: append_to_note(self._runtime.vault, called, note, content, section, version),
         )
         return confirmation(request, result)
 
@@ -143,12 +140,6 @@ class PeriodicRoutes:
 
     async def _delete(self, request: Request, _caller: Caller, note: PeriodicNote, query: Query) -> Response:
         return await self._vault_routes.delete_at(request, note.path, query)
-
-    def _ensure(self, caller: Caller, note: PeriodicNote, version: str | None) -> PeriodicNoteResult:
-        return ensure_note(self._runtime.vault, caller, note, expected_version=version)
-
-    def _require_right(self, name: str, caller: Caller) -> None:
-        require_right(self._runtime.operation(name), self._runtime.vault, caller)
 
 
 def _date_of(request: Request, query: dict[str, list[str]]) -> str | None:

@@ -21,10 +21,11 @@ from operations.documents import (
     require_storable_path,
 )
 from operations.invoke import require_right
+from operations.registry import OperationResult
 from operations.store.paths import VaultPath
 from operations.store.writes import Upload
 
-Stored = TypeVar("Stored")
+Stored = TypeVar("Stored", bound=OperationResult)
 
 CHUNK_BYTES = 256 * 1024
 FORBIDDING = "default-src 'none'; sandbox"
@@ -47,10 +48,10 @@ async def receive_upload(
         VaultError: what `publish_upload` raises; nothing is left behind then.
     """
 
-    def publish(upload: Upload) -> DocumentResult | FileResult:
+    def publish(called: Caller, upload: Upload) -> DocumentResult | FileResult:
         return publish_upload(
             runtime.vault,
-            caller,
+            called,
             path,
             upload,
             overwrite=overwrite,
@@ -58,18 +59,23 @@ async def receive_upload(
             expected_version=expected_version,
         )
 
-    require_right(runtime.operation("vault_write"), runtime.vault, caller)
-    return await received(runtime, request, caller, path, publish)
+    return await received(runtime, request, "vault_write", caller, path, publish)
 
 
 async def received(
-    runtime: Runtime, request: Request, caller: Caller, path: VaultPath, publish: Callable[[Upload], Stored]
+    runtime: Runtime,
+    request: Request,
+    name: str,
+    caller: Caller,
+    path: VaultPath,
+    publish: Callable[[Caller, Upload], Stored],
 ) -> Stored:
-    """Take a request's body in and have it published.
+    """Take a request's body in and have it published, as a call of the operation `name`.
 
     Raises:
         VaultError: what `publish` raises; nothing is left behind then.
     """
+    require_right(runtime.operation(name), runtime.vault, caller)
     await runtime.in_pool(require_storable_path, runtime.vault, caller, path)
     with ExitStack() as stack:
         upload = await runtime.in_pool(stack.enter_context, begin_upload(runtime.vault, path))
@@ -77,7 +83,7 @@ async def received(
             if chunk:
                 await runtime.in_pool(upload.write, chunk)
 
-        return await runtime.in_pool(publish, upload)
+        return await runtime.invoke_as(name, caller, lambda called: publish(called, upload))
 
 
 async def send_file(runtime: Runtime, request: Request, caller: Caller, path: VaultPath) -> Response:

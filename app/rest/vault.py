@@ -30,7 +30,7 @@ from app.routes import TemplateRoute
 from app.runtime import Runtime
 from app.validation import unknown_names
 from operations.caller import Caller, Surface
-from operations.editing import EditResult, Start
+from operations.editing import Start
 from operations.edits import PatchInput, PluginSwitches, ReplaceTextInput, patch_note, replace_text_in
 from operations.errors import ErrorCode, VaultError
 from operations.folders import ListResult
@@ -41,7 +41,6 @@ from operations.notes import AppendInput, WriteInput, put_note
 from operations.reading import MapInput, NoteText, NoteView, ReadInput, note_at_hand, whole_note
 from operations.registry import Operation, OperationInput, OperationResult, spelled
 from operations.store.paths import FolderPath, VaultPath
-from operations.vault import Vault
 
 PREFIX = b"/vault/"
 ROUTE = "/vault/{path:path}"
@@ -119,9 +118,11 @@ class VaultRoutes:
             expected_version=expected_version(request),
             dry_run=query_flag(query, "dry_run"),
         )
-        self._require_right("vault_write", caller)
+        vault = self._runtime.vault
         create_only = request.headers.get("if-none-match", "").strip() == "*"
-        result = await self._runtime.in_pool(_put, self._runtime.vault, caller, args, create_only)
+        result = await self._runtime.invoke_as(
+            "vault_write", caller, lambda called: put_note(vault, called, args, create_only=create_only)
+        )
         return confirmation(request, result)
 
     async def post(self, request: Request) -> Response:
@@ -167,9 +168,12 @@ class VaultRoutes:
             expected_version=expected,
             dry_run=dry_run,
         )
-        caller = self._caller(request)
-        self._require_right("vault_patch", caller)
-        result = await self._runtime.in_pool(patch_note, self._runtime.vault, caller, args, fields.switches, starting)
+        vault = self._runtime.vault
+        result = await self._runtime.invoke_as(
+            "vault_patch",
+            self._caller(request),
+            lambda called: patch_note(vault, called, args, fields.switches, starting),
+        )
         return confirmation(request, result)
 
     async def delete(self, request: Request) -> Response:
@@ -193,9 +197,10 @@ class VaultRoutes:
         args = input_from_body(ReplaceTextInput, body, given)
         if not isinstance(args, ReplaceTextInput):
             raise TypeError(type(args).__name__)
-        caller = self._caller(request)
-        self._require_right("vault_replace_text", caller)
-        result = await self._runtime.in_pool(replace_text_in, self._runtime.vault, caller, args, starting)
+        vault = self._runtime.vault
+        result = await self._runtime.invoke_as(
+            "vault_replace_text", self._caller(request), lambda called: replace_text_in(vault, called, args, starting)
+        )
         return confirmation(request, result)
 
     async def _text(
@@ -386,10 +391,6 @@ def header_text(raw: bytes) -> str:
         except UnicodeDecodeError:
             return text
     return text
-
-
-def _put(vault: Vault, caller: Caller, args: WriteInput, create_only: bool) -> EditResult:  # noqa: FBT001 - called through the pool
-    return put_note(vault, caller, args, create_only=create_only)
 
 
 def _read_input(path: VaultPath, query: Query) -> ReadInput:

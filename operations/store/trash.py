@@ -3,21 +3,26 @@
 Source: vault-contract.md §9.
 """
 
+import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from itertools import count
 
 from pydantic import JsonValue
 
 from operations.errors import ErrorCode, VaultError
-from operations.store.paths import MAX_NAME_BYTES, cut_to_bytes
+from operations.store.paths import MAX_NAME_BYTES, VaultPath, cut_to_bytes
 from operations.store.tree import VAULT, Entry, EntryKind, ObsidianFile, OpenFolder, Tree, writing_to
 from operations.store.walk import walk
-from operations.store.writes import move_name, remove, remove_empty_folder, sync_folder
+from operations.store.writes import make_folders, move_name, remove, remove_empty_folder, sync_folder
 
 logger = logging.getLogger(__name__)
+
+_PIECE_BYTES = 256 * 1024
 
 
 class TrashOption(StrEnum):
@@ -101,6 +106,69 @@ def delete_permanently(tree: Tree, entry: Entry, over: Callable[[Sequence[Entry]
         else:
             remove_empty_folder(tree, below.path, durable=False)
     remove_empty_folder(tree, entry.path)
+
+
+def trashed_version(tree: Tree, trash_path: str) -> str | None:
+    """The version token of a file in the trash; `None` when it is not there any more."""
+    try:
+        with _trash_folder(tree, trash_path) as (folder, name):
+            opened = folder.open_file(name)
+    except VaultError:
+        return None
+    if opened is None:
+        return None
+    digest = hashlib.sha256()
+    with os.fdopen(opened[0], "rb") as file:
+        while chunk := file.read(_PIECE_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()[:32]
+
+
+def take_from_trash(tree: Tree, trash_path: str, path: VaultPath) -> Entry:
+    """Move a file out of the trash to `path`; folders on the way are made, and those it leaves empty there go.
+
+    Raises:
+        VaultError: `not_found` when it is not in the trash; `already_exists` for anything at `path`;
+            `storage_unavailable`.
+    """
+    with writing_to(VAULT), _trash_folder(tree, trash_path) as (folder, name):
+        make_folders(tree, path.parent)
+        with tree.open_folder(path.parent) as home:
+            move_name(folder, name, home, path.name)
+            sync_folder(home)
+            sync_folder(folder)
+            entry = home.lookup(path.name)
+    _sweep_empty(tree, trash_path)
+    if entry is None:
+        raise VaultError(ErrorCode.BUSY, f"'{path}' was moved on by another program at once")
+    return entry
+
+
+@contextmanager
+def _trash_folder(tree: Tree, trash_path: str) -> Generator[tuple[OpenFolder, str]]:
+    """The folder in the trash in which a path stands, held open, and the name there.
+
+    Raises:
+        VaultError: `not_found`.
+    """
+    _, *segments, name = trash_path.split("/")
+    with ExitStack() as stack:
+        folder = stack.enter_context(tree.open_trash())
+        for segment in segments:
+            following = folder.enter(segment)
+            if following is None:
+                raise VaultError(ErrorCode.NOT_FOUND, f"'{trash_path}' is not in the trash any more")
+            folder = stack.enter_context(following)
+        yield folder, name
+
+
+def _sweep_empty(tree: Tree, trash_path: str) -> None:
+    """Remove the folders of the trash that a file left empty."""
+    parent = trash_path.rpartition("/")[0]
+    while "/" in parent:
+        with suppress(VaultError, OSError), _trash_folder(tree, parent) as (folder, name):
+            os.rmdir(name, dir_fd=folder.fd)
+        parent = parent.rpartition("/")[0]
 
 
 def _free_names(trash: OpenFolder, entry: Entry) -> Iterator[str]:

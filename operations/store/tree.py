@@ -34,6 +34,7 @@ if sys.platform != "win32":
 
 VAULT = "the vault"
 STATE_FOLDER = "the state folder"
+JOURNAL = "the journal"
 MAX_SETTINGS_BYTES = 1024 * 1024
 
 # Absent on Windows, where `Tree.open` refuses before any of them is used.
@@ -183,7 +184,7 @@ def writing_to(place: str) -> Generator[None]:
     """Translate what the disk refuses inside the block; nothing may have changed when it does.
 
     Args:
-        place: `VAULT` or `STATE_FOLDER`; the refusal names it, and no path of the machine.
+        place: `VAULT`, `STATE_FOLDER` or `JOURNAL`; the refusal names it, and no path of the machine.
 
     Raises:
         VaultError: `storage_unavailable` for a full, read-only or forbidden disk; in the vault also `invalid_path` for
@@ -201,7 +202,7 @@ def writing_to(place: str) -> Generator[None]:
 
 def _refusal_of(error: OSError, place: str) -> VaultError | None:
     reason = (error.strerror or "").lower()
-    if error.errno in _UNWRITABLE or (place == STATE_FOLDER and error.errno in _MOVED | {errno.EEXIST}):
+    if error.errno in _UNWRITABLE or (place != VAULT and error.errno in _MOVED | {errno.EEXIST}):
         return VaultError(
             ErrorCode.STORAGE_UNAVAILABLE, f"{place} cannot be written now ({reason}); nothing changed, try again later"
         )

@@ -306,11 +306,11 @@ def test_when_restoring_fails_too_the_answer_lists_what_is_changed(
     assert refused.value.code == ErrorCode.PARTIAL_FAILURE
     assert refused.value.details == {
         "changed": ["From/00.md", "From/01.md"],
-        "unchanged": ["From/02.md", "From/03.md"],
+        "unchanged": ["From/02.md", "From/03.md", "Hub.md"],
     }
     assert refused.value.message == (
         "writing failed half way and so did restoring: changed are From/00.md, From/01.md; "
-        "as before are From/02.md, From/03.md; look at the changed ones before anything else"
+        "as before are From/02.md, From/03.md, Hub.md; look at the changed ones before anything else"
     )
     after = server.snapshot()
     assert {path for path in after if after[path] != before.get(path)} == {"From/00.md", "From/01.md"}
