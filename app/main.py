@@ -3,14 +3,21 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 
+import anyio
 from fastapi import FastAPI
 
 from app.auth.credentials import Credentials, named_token_verifier, static_key_verifier
 from app.auth.database import AuthDatabase
-from app.auth.gate import Gate, gate_policy, startup_warnings
+from app.auth.gate import Gate, GatePolicy, gate_policy, startup_warnings
+from app.auth.key_guard import TypedKeys
+from app.auth.limits import LimitFigures, Limits
 from app.auth.named_tokens import NamedTokens
+from app.auth.oauth.bearers import bearer_verifier
+from app.auth.oauth.config import OAuthConfig, oauth_config
+from app.auth.oauth.server import AuthorizationServer
 from app.auth.policies import Policies
 from app.auth.static_key import StaticKey
 from app.health import health_routes
@@ -43,6 +50,7 @@ logger = logging.getLogger(__name__)
 
 FILE_TOOLS = ("vault_read_file", "vault_list_files", "vault_write_file")
 """What `files.enabled` switches off; canvases stay."""
+SWEEP_SECONDS = 3600.0
 LEFTOVER_SECONDS = 3600.0
 """Age at which a temporary file of ours can only be what a crash left."""
 
@@ -88,18 +96,24 @@ def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
     """
     operations = served_operations(settings)
     key = StaticKey(require_api_key(settings))
+    oauth = oauth_config(settings)
     opened = open_vault(settings) if vault is None else vault
     database = AuthDatabase.of_state(opened.state_dir)
     policies = Policies(database)
     named = NamedTokens(database, opened.clock, settings.auth.max_tokens)
     credentials = Credentials([static_key_verifier(key, policies), named_token_verifier(named, policies)])
     policy = gate_policy(settings, credentials.principal_of)
+    limits = Limits(limit_figures(settings), lambda: opened.clock().timestamp())
     runtime = Runtime(
         vault=opened,
         operations={operation.name: operation for operation in operations},
         switched_off=switched_off(settings),
         workers=Workers(settings.server.worker_threads or 4),
     )
+    authorization = None
+    if oauth is not None:
+        authorization = open_authorization_server(oauth, settings, runtime, database, limits)
+        policy = with_sign_in(policy, oauth, authorization, policies)
     mcp = McpFacade(
         opened,
         operations,
@@ -116,8 +130,10 @@ def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
         swept = await runtime.in_pool(sweep_leftovers, opened.tree, LEFTOVER_SECONDS)
         if swept:
             logger.warning("removed temporary files that a crash left", extra={"files": swept})
+        if authorization is not None:
+            await runtime.in_pool(authorization.settle)
         opened.start()
-        async with mcp.run():
+        async with mcp.run(), sweeping(authorization, runtime):
             logger.info("serving", extra={"vault": opened.config.name, "operations": len(operations)})
             yield
         runtime.workers.close()
@@ -150,12 +166,70 @@ def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
         *maintenance_routes(runtime),
         *mechanical_routes(runtime),
         *health_routes(runtime, contract, warnings),
+        *(() if authorization is None else authorization.routes()),
     ]
     # Routes are tried in their order: the surface with one URL, then the one with most.
     app.router.routes.extend([*mcp.routes(), *routes])
-    app.add_middleware(Gate, policy=policy)
+    app.add_middleware(Gate, policy=policy, limits=limits)
     app.state.runtime = runtime
+    app.state.authorization = authorization
     return app
+
+
+def limit_figures(settings: Settings) -> LimitFigures:
+    """How often a minute, as the owner set it."""
+    limits = settings.limits
+    return LimitFigures(
+        oauth=limits.oauth_per_minute,
+        token=limits.token_per_minute,
+        token_failures=limits.token_failures_per_minute,
+        bad_bearers=limits.bad_bearers_per_minute,
+    )
+
+
+def open_authorization_server(
+    config: OAuthConfig, settings: Settings, runtime: Runtime, database: AuthDatabase, limits: Limits
+) -> AuthorizationServer:
+    """The authorization server of this origin."""
+    key = require_api_key(settings)
+    return AuthorizationServer(
+        config,
+        database,
+        key,
+        workers=runtime.workers,
+        clock=lambda: runtime.vault.clock().timestamp(),
+        key_guard=TypedKeys(StaticKey(key), limits.wrong_keys),
+    )
+
+
+def with_sign_in(
+    policy: GatePolicy, config: OAuthConfig, server: AuthorizationServer, policies: Policies
+) -> GatePolicy:
+    """The policy that takes access tokens on MCP, and says where to get one."""
+    return replace(
+        policy,
+        authenticate_on_mcp=bearer_verifier(server.tokens, policies),
+        resource_metadata_url=config.resource_metadata_url,
+    )
+
+
+@asynccontextmanager
+async def sweeping(server: AuthorizationServer | None, runtime: Runtime) -> AsyncIterator[None]:
+    """Sweep the authorization server every hour while the block runs."""
+
+    async def sweep_hourly(server: AuthorizationServer) -> None:
+        while True:
+            await anyio.sleep(SWEEP_SECONDS)
+            try:
+                await runtime.in_pool(server.sweep)
+            except VaultError as refusal:
+                logger.warning("sweep put off", extra={"reason": refusal.message})
+
+    async with anyio.create_task_group() as tasks:
+        if server is not None:
+            tasks.start_soon(sweep_hourly, server)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 async def run_stdio(vault: Vault, operations: tuple[Operation, ...], settings: Settings, caller: Caller) -> None:

@@ -240,6 +240,17 @@ def _origins(value: object) -> tuple[str, ...]:
     return tuple(item if item == NULL_ORIGIN else str(parse_origin(item)) for item in _items(value))
 
 
+def _switch_or_auto(value: object) -> object:
+    return AUTO if isinstance(value, str) and value.strip().lower() == AUTO else _switch(value)
+
+
+def _host_names(value: object) -> tuple[str, ...]:
+    names = tuple(parse_host(item) for item in _items(value))
+    if any(name.port is not None for name in names):
+        raise ValueError("must be host names without ports")
+    return tuple(str(name) for name in names)
+
+
 def _public_origin(value: object) -> object:
     return str(parse_public_origin(cast("str", _text(value))))
 
@@ -267,6 +278,9 @@ WeekStart = Literal["auto", "iso", "sunday", "monday", "tuesday", "wednesday", "
 Suffixes = Annotated[tuple[str, ...], BeforeValidator(_suffixes), Word("suffixes")]
 TextSuffixes = Annotated[tuple[str, ...], BeforeValidator(_text_suffixes), Word("suffixes")]
 Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts), Word("hosts")]
+OptionalHosts = Annotated[Annotated[tuple[str, ...], BeforeValidator(_host_names)] | None, Word("hosts")]
+SwitchOrAuto = Annotated[bool | Literal["auto"], BeforeValidator(_switch_or_auto), Word("auto, bool")]
+Hops = Annotated[int, BeforeValidator(_number), Field(ge=0, le=10), Word("0…10")]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_origins), Word("origins")]
 Timestamp = Annotated[TimestampPolicy, BeforeValidator(_word), Word("if_present, always, off")]
 Deleting = Annotated[DeleteMode, BeforeValidator(_word), Word("obsidian, trash, permanent")]
@@ -314,6 +328,10 @@ class ServerSettings(Section):
     """Pages allowed on `/mcp`; pages of this machine always are."""
     rest_cors_origins: Origins = ()
     """Pages allowed on the REST routes."""
+    trust_proxy_hops: Annotated[Hops, Env("TRUST_PROXY_HOPS")] = 0
+    """Proxies whose entries at the end of `X-Forwarded-For` are trusted; all ways to the server must lead over them."""
+    trust_forwarded_hops: Annotated[Hops, Env("TRUST_FORWARDED_HOPS")] = 0
+    """The same for `Forwarded`, which counts first."""
     header_seconds: Seconds = 15.0
     """Complete headers within."""
     body_idle_seconds: Seconds = 30.0
@@ -597,11 +615,50 @@ class McpSettings(Section):
     """Cap of a data result."""
 
 
+class OAuthSettings(Section):
+    """The authorization server for claude.ai, ChatGPT and other clients that sign in."""
+
+    enabled: SwitchOrAuto = "auto"
+    """Auto is on when the public origin is known."""
+    dcr: Switch = True
+    """Clients may register themselves."""
+    redirect_hosts: Annotated[OptionalHosts, Otherwise("any")] = None
+    """Hosts to which https clients may have their codes sent."""
+    private_use_schemes: Switch = True
+    """Apps may have their codes sent to a scheme of their own, such as `cursor://…`."""
+    access_token_seconds: Whole = 21_600
+    """Life of an access token."""
+    refresh_idle_days: Whole = 60
+    """A sign-in that is not used for so long is over."""
+    refresh_reuse_grace_seconds: Annotated[int, BeforeValidator(_number), Field(ge=0, le=600), Word("int")] = 30
+    """A refresh token may be repeated for so long, as hosts refresh in parallel; 0 is strict."""
+    code_seconds: Annotated[Whole, Field(le=600)] = 600
+    """Life of an authorization code."""
+    unused_client_days: Whole = 7
+    """Registered clients that never signed in are forgotten."""
+    max_clients: Whole = 500
+    """Registered clients at most; the oldest without a sign-in goes first."""
+
+
 class AuthSettings(Section):
-    """Credentials."""
+    """Who may come in."""
 
     max_tokens: Whole = 50
     """Named tokens that may live at once."""
+    oauth: OAuthSettings = OAuthSettings()
+
+
+class LimitSettings(Section):
+    """How often a minute, for each client address."""
+
+    oauth_per_minute: Whole = 5
+    """Requests to each OAuth route."""
+    token_per_minute: Whole = 60
+    """Token requests."""
+    token_failures_per_minute: Whole = 5
+    """Refused token requests."""
+    bad_bearers_per_minute: Whole = 20
+    """Wrong credentials."""
 
 
 class LogSettings(Section):
@@ -658,6 +715,7 @@ class Settings(Section):
     maintenance: MaintenanceSettings = MaintenanceSettings()
     mcp: McpSettings = McpSettings()
     auth: AuthSettings = AuthSettings()
+    limits: LimitSettings = LimitSettings()
     log: LogSettings = LogSettings()
     api_key: SecretStr | None = None
     """The static key; from the environment only."""

@@ -96,6 +96,11 @@ class ErrorCode(StrEnum):
     REQUEST_TIMEOUT = "request_timeout", 408, "a request that does not arrive in time"
     PRECONDITION_FAILED = "precondition_failed", 412, "If-Match, If-None-Match or expected_version did not hold"
     TOO_LARGE = "too_large", 413, "a body or file above the limit; says both figures"
+    RATE_LIMITED = (
+        "rate_limited",
+        429,
+        "too many requests of one kind; `Retry-After` says when to come back",
+    )
     BUSY = "busy", 409, "the note is being written by another caller and the bounded wait ran out"
     CHECK_FAILED = "check_failed", 500, "the checks of the vault could not be run at all"
     INDEX_NOT_READY = "index_not_ready", 503, "a question to the index before it can answer; says how far it is"

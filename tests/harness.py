@@ -81,6 +81,8 @@ class Server:
     portal: BlockingPortal
     key: str = KEY
     default_host: str = "127.0.0.1"
+    peer: str = "192.0.2.10"
+    """Address that requests come from."""
     requests: int = field(default=0)
 
     def http(
@@ -92,9 +94,10 @@ class Server:
         *,
         auth: bool = True,
         chunks: Sequence[bytes] | None = None,
+        peer: str | None = None,
     ) -> Answer:
         """Send one request; `target` is path and query exactly as they stand on the wire."""
-        return self.portal.call(self._send, method, target, body, headers, auth, chunks)
+        return self.portal.call(self._send, method, target, body, headers, auth, chunks, peer or self.peer)
 
     def tool(self, name: str, arguments: Mapping[str, Any] | None = None, *, endpoint: str = "/mcp") -> ToolAnswer:
         """Call a tool as a handshake-era client without a session does."""
@@ -151,6 +154,7 @@ class Server:
         headers: Mapping[str, str] | HeaderList,
         auth: bool,
         chunks: Sequence[bytes] | None,
+        peer: str,
     ) -> Answer:
         raw = target.encode("utf-8") if isinstance(target, str) else target
         raw_path, _, query = raw.partition(b"?")
@@ -178,7 +182,7 @@ class Server:
             "query_string": query,
             "root_path": "",
             "headers": wire,
-            "client": ("192.0.2.10", 50000),
+            "client": (peer, 50000),
             "server": ("127.0.0.1", 8080),
             "state": {},
         }

@@ -50,6 +50,17 @@ def test_only_the_writing_modules_of_the_store_change_files() -> None:
     assert found == []
 
 
+def test_tokens_are_signed_and_verified_in_one_module() -> None:
+    importers = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "app").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jose")
+        or (isinstance(node, ast.Import) and any(name.name.partition(".")[0] == "jose" for name in node.names))
+    }
+    assert importers == {"app/auth/jwt.py"}
+
+
 def changes_a_file(call: ast.Call) -> bool:
     """`os.unlink(…)`, `shutil.rmtree(…)` and `open` for writing; methods of texts and of our own modules are not."""
     function = call.func

@@ -5,18 +5,22 @@ size, route. Nothing before the route reads the body. Plain ASGI, as it stands i
 """
 
 import asyncio
-import json
 import logging
-import re
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.auth.client_address import TrustedHops
 from app.auth.credentials import Principal, Verifier, static_key_verifier
+from app.auth.cross_origin import CrossOrigin, Headers, preflight_headers
 from app.auth.hosts import AllowedHosts, AllowedOrigins, parse_host
+from app.auth.limits import Limits
+from app.auth.refusals import Refused
+from app.auth.route_kinds import GUARDED_KINDS, OPEN_KINDS, RouteKind, is_limited, route_kind
 from app.auth.static_key import MAX_TOKEN_BYTES, StaticKey, weakness_of
 from app.log import principal as logged_principal
 from app.log import request_id as logged_request_id
@@ -27,21 +31,19 @@ from operations.vault import MEBIBYTE
 logger = logging.getLogger(__name__)
 
 REST_JSON_BYTES = 4 * MEBIBYTE
+OAUTH_BYTES = 16 * 1024
+CONSENT_BYTES = 8 * 1024
 OPEN_ROUTES = frozenset({("GET", "/healthz"), ("HEAD", "/healthz")})
+_LISTED = frozenset({b"authorization", b"host", b"origin", b"forwarded", b"x-forwarded-for"})
 _CLIENT_CLOSED = 499
 """Status in the log, as web servers write it, for a client that went away before its answer."""
-_PREFLIGHT_SECONDS = b"600"
-# The names a preflight asks for go back into a header: only the characters of header names and a list.
-_HEADER_NAMES = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}")
-_REST_METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
-_MCP_METHODS = b"GET, POST, DELETE"
-_REST_EXPOSED = b"etag, location, www-authenticate, retry-after, x-total-lines, x-next-line, x-request-id"
-_MCP_EXPOSED = b"www-authenticate, mcp-session-id, mcp-protocol-version, retry-after, x-request-id"
 _NO_BEARER = "a credential is needed: send `Authorization: Bearer <key>`"
 _BAD_BEARER = "the credential is unknown, expired or revoked"
 _ERROR_PAIR = ', error="invalid_token", error_description="unknown, expired or revoked"'
 
-Headers = list[tuple[bytes, bytes]]
+
+class StaleTokenError(Exception):
+    """A bearer that this server issued and that is past its time: refused like any other, but no guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,9 @@ class GatePolicy:
     """What the gate decides by; plain values, made once from the settings by `gate_policy`."""
 
     authenticate: Verifier
+    """Knows the credentials that open both surfaces."""
     allowed_hosts: AllowedHosts
-    mcp_origins: AllowedOrigins
-    rest_origins: AllowedOrigins
+    cross_origin: CrossOrigin
     max_note_bytes: int
     max_document_bytes: int
     max_mcp_bytes: int
@@ -71,12 +73,18 @@ class GatePolicy:
     """The public origin is https, so browsers are told to stay there."""
     resource_metadata_url: str | None = None
     """Where MCP clients learn how to sign in; absent while there is no such document."""
+    authenticate_on_mcp: Verifier | None = None
+    """Knows the credentials that open MCP alone; raises `StaleTokenError` for one of ours that is over."""
+    hops: TrustedHops = field(default_factory=TrustedHops)
     open_routes: frozenset[tuple[str, str]] = field(default=OPEN_ROUTES)
     """Method and exact path of what needs no credential."""
 
     def body_limit(self, method: str, path: str) -> BodyLimit:
         """The limit of a request's body, by route (§4.6)."""
-        if is_mcp(path):
+        kind = route_kind(path)
+        if kind in OPEN_KINDS:
+            return BodyLimit(CONSENT_BYTES if kind is RouteKind.PAGE else OAUTH_BYTES, self.body_seconds)
+        if kind is RouteKind.MCP:
             return BodyLimit(self.max_mcp_bytes, self.body_seconds)
         if method == "PUT" and (path.startswith("/files/") or self._is_document(path)):
             return BodyLimit(self.max_document_bytes, None)
@@ -106,8 +114,11 @@ def gate_policy(settings: Settings, authenticate: Verifier | None = None) -> Gat
     return GatePolicy(
         authenticate=authenticate or static_key_verifier(key),
         allowed_hosts=AllowedHosts.of(server.allowed_hosts, server.public_url),
-        mcp_origins=AllowedOrigins.of((*own, *server.cors_origins), loopback=True),
-        rest_origins=AllowedOrigins.of(server.rest_cors_origins, loopback=False),
+        cross_origin=CrossOrigin(
+            mcp=AllowedOrigins.of((*own, *server.cors_origins), loopback=True),
+            rest=AllowedOrigins.of(server.rest_cors_origins, loopback=False),
+            own=AllowedOrigins.of(own, loopback=False),
+        ),
         max_note_bytes=settings.notes.max_bytes,
         max_document_bytes=settings.documents.max_bytes,
         max_mcp_bytes=settings.mcp.max_request_bytes,
@@ -115,6 +126,7 @@ def gate_policy(settings: Settings, authenticate: Verifier | None = None) -> Gat
         body_idle_seconds=server.body_idle_seconds,
         body_seconds=server.body_seconds,
         is_https=server.public_url is not None and server.public_url.startswith("https://"),
+        hops=TrustedHops(server.trust_forwarded_hops, server.trust_proxy_hops),
     )
 
 
@@ -129,11 +141,6 @@ def startup_warnings(settings: Settings) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def is_mcp(path: str) -> bool:
-    """Whether a path belongs to the MCP surface."""
-    return path == "/mcp" or path.startswith("/mcp/")
-
-
 class Gate:
     """ASGI layer in front of the app.
 
@@ -142,50 +149,46 @@ class Gate:
     Sets `request_id` and `principal` in the request's state.
     """
 
-    def __init__(self, app: ASGIApp, policy: GatePolicy) -> None:
+    def __init__(self, app: ASGIApp, policy: GatePolicy, limits: Limits | None = None) -> None:
+        """Stand before `app`; without `limits` nothing is counted."""
         self._app = app
         self._policy = policy
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await _Exchange(self._policy, scope, receive, send).run(self._app)
+            await _Exchange(self._policy, self._limits, scope, receive, send).run(self._app)
         else:
             raise RuntimeError(f"no route speaks {scope['type']}")
-
-
-class _Refused(Exception):  # noqa: N818 - it carries an answer, it is no fault of the program
-    """An answer that the gate gives itself."""
-
-    def __init__(self, code: ErrorCode, message: str, headers: Headers | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.headers = headers or []
 
 
 class _Exchange:
     """One request and its answer."""
 
     __slots__ = (
-        "_bytes_sent", "_deadline", "_is_mcp", "_limit", "_path", "_policy", "_principal", "_read", "_receive",
-        "_refused", "_request_id", "_response_headers", "_scope", "_send", "_started", "_status", "_swallowing",
+        "_address", "_bytes_sent", "_deadline", "_kind", "_limit", "_limits", "_path", "_policy", "_principal", "_read",
+        "_receive", "_refused", "_request_id", "_response_headers", "_scope", "_send", "_started", "_status",
+        "_swallowing",
     )  # fmt: skip
 
-    def __init__(self, policy: GatePolicy, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, policy: GatePolicy, limits: Limits | None, scope: Scope, receive: Receive, send: Send) -> None:
         self._policy = policy
+        self._limits = limits
         self._scope = scope
         self._receive = receive
         self._send = send
         self._path: str = scope["path"]
-        self._is_mcp = is_mcp(self._path)
+        self._kind = route_kind(self._path)
+        client = scope.get("client")
+        self._address: str = "unknown" if client is None else client[0]
         self._request_id = secrets.token_hex(8)
         self._principal: Principal | None = None
         self._limit: BodyLimit | None = None
         self._deadline: float | None = None
         self._read = 0
-        self._refused: _Refused | None = None
+        self._refused: Refused | None = None
         self._response_headers: Headers = [
             (b"x-content-type-options", b"nosniff"),
             (b"x-request-id", self._request_id.encode("ascii")),
@@ -215,14 +218,14 @@ class _Exchange:
                 await app(self._scope, self.receive, self.send)
         except ClientDisconnect:
             logger.debug("client went away")
-        except _Refused as refused:
+        except Refused as refused:
             self._refused = refused
         except VaultError as refusal:
-            self._refused = self._refused or _Refused(refusal.code, refusal.message)
+            self._refused = self._refused or Refused(refusal.code, refusal.message)
         except Exception:
             if self._refused is None:
                 logger.exception("unexpected failure")
-                self._refused = _Refused(ErrorCode.INTERNAL, f"unexpected failure, reference {self._request_id}")
+                self._refused = Refused(ErrorCode.INTERNAL, f"unexpected failure, reference {self._request_id}")
         # After the first byte there is nothing to take back: the answer stays unfinished and the server closes the
         # connection, so that the client cannot take a part for the whole.
         if self._refused is not None and not self._started:
@@ -230,83 +233,68 @@ class _Exchange:
 
     async def _passes(self) -> bool:
         """Run the checks in their order; `False` when a preflight has been answered."""
-        headers: Headers = self._scope["headers"]
-        origin: list[bytes] = []
-        credentials: list[bytes] = []
-        hosts: list[bytes] = []
-        others: dict[bytes, bytes] = {}
-        for name, value in headers:
-            if name == b"authorization":
-                credentials.append(value)
-            elif name == b"host":
-                hosts.append(value)
-            elif name == b"origin":
-                origin.append(value)
-            else:
-                others[name] = value
-        if self._is_mcp:
-            self._check_host(hosts)
-        self._apply_origin(origin)
-        method: str = self._scope["method"]
+        lists, others = _headers_by_name(self._scope["headers"])
+        origin, method = lists[b"origin"], self._scope["method"]
+        self._address = self._policy.hops.address(
+            self._address, _texts(lists[b"forwarded"]), _texts(lists[b"x-forwarded-for"])
+        )
+        if self._kind in GUARDED_KINDS:
+            self._check_host(lists[b"host"])
+        self._response_headers += self._policy.cross_origin.headers(self._kind, origin)
+        if self._policy.cross_origin.refuses(self._kind, method, origin):
+            raise Refused(
+                ErrorCode.ORIGIN_NOT_ALLOWED,
+                "pages of this origin may not call this server; its owner can add the origin to server.cors_origins",
+            )
         if method == "OPTIONS" and origin and b"access-control-request-method" in others:
             await self._answer_preflight(others.get(b"access-control-request-headers"))
             return False
+        self._check_rate(method)
         state = self._scope.setdefault("state", {})
         state["request_id"] = self._request_id
-        if (method, self._path) not in self._policy.open_routes:
-            self._principal = self._authenticated(credentials)
+        if self._kind not in OPEN_KINDS and (method, self._path) not in self._policy.open_routes:
+            self._principal = self._authenticated(lists[b"authorization"])
             logged_principal.set(self._principal.label)
         state["principal"] = self._principal
         self._check_body(method, others)
         return True
 
+    def _check_rate(self, method: str) -> None:
+        if self._limits is None or not is_limited(self._path, method):
+            return
+        wait = self._limits.wait_for_route(self._path, self._address)
+        if wait:
+            raise self._too_many(wait)
+
+    def _too_many(self, wait: int) -> Refused:
+        logger.warning("rate_limited", extra={"route": self._route(), "address": self._address})
+        return Refused(
+            ErrorCode.RATE_LIMITED,
+            f"too many requests from this address; come back in {wait} s",
+            [(b"retry-after", str(wait).encode("ascii"))],
+        )
+
     def _check_host(self, values: list[bytes]) -> None:
         if len(values) != 1:
-            raise _Refused(ErrorCode.INVALID_PARAMETER, "send exactly one Host header")
+            raise Refused(ErrorCode.INVALID_PARAMETER, "send exactly one Host header")
         try:
             host = parse_host(values[0].decode("latin-1"))
         except ValueError as error:
-            raise _Refused(ErrorCode.INVALID_PARAMETER, f"the Host header {error}") from None
+            raise Refused(ErrorCode.INVALID_PARAMETER, f"the Host header {error}") from None
         if not self._policy.allowed_hosts.allows(host):
-            raise _Refused(
+            raise Refused(
                 ErrorCode.HOST_NOT_ALLOWED,
                 f"{host} is no name of this server; its owner can add it to server.allowed_hosts (MCP_ALLOWED_HOSTS)",
             )
 
-    def _apply_origin(self, values: list[bytes]) -> None:
-        """Refuse foreign pages on MCP, and let the pages of the route's list read the answer."""
-        allowed = self._policy.mcp_origins if self._is_mcp else self._policy.rest_origins
-        if self._is_mcp or allowed.origins or allowed.null:
-            self._response_headers.append((b"vary", b"Origin"))
-        if not values:
-            return
-        if len(values) == 1 and allowed.allows(values[0].decode("latin-1")):
-            self._response_headers += (
-                (b"access-control-allow-origin", values[0]),
-                (b"access-control-expose-headers", _MCP_EXPOSED if self._is_mcp else _REST_EXPOSED),
-            )
-        elif self._is_mcp:
-            raise _Refused(
-                ErrorCode.ORIGIN_NOT_ALLOWED,
-                "pages of this origin may not call this server; its owner can add the origin to server.cors_origins",
-            )
-
     async def _answer_preflight(self, asked: bytes | None) -> None:
-        headers: Headers = []
-        if any(name == b"access-control-allow-origin" for name, _ in self._response_headers):
-            headers += [
-                (b"access-control-allow-methods", _MCP_METHODS if self._is_mcp else _REST_METHODS),
-                (b"access-control-max-age", _PREFLIGHT_SECONDS),
-                (b"vary", b"Access-Control-Request-Headers"),
-            ]
-            if asked is not None and _HEADER_NAMES.fullmatch(asked):
-                headers.append((b"access-control-allow-headers", asked))
+        headers = preflight_headers(self._kind, self._response_headers, asked)
         await self.send({"type": "http.response.start", "status": 204, "headers": headers})
         await self.send({"type": "http.response.body", "body": b""})
 
     def _authenticated(self, values: list[bytes]) -> Principal:
         if len(values) > 1 or (values and b"," in values[0]):
-            raise _Refused(
+            raise Refused(
                 ErrorCode.INVALID_PARAMETER,
                 "send one Authorization header with one credential",
                 [(b"www-authenticate", b'Bearer realm="vault-mcp", error="invalid_request"')],
@@ -314,28 +302,45 @@ class _Exchange:
         scheme, _, rest = values[0].partition(b" ") if values else (b"", b"", b"")
         token = rest.strip(b" \t")
         if scheme.lower() != b"bearer" or not token:
-            raise _Refused(ErrorCode.UNAUTHORIZED, _NO_BEARER, self._challenge(""))
-        found = self._policy.authenticate(token) if len(token) <= MAX_TOKEN_BYTES else None
+            raise Refused(ErrorCode.UNAUTHORIZED, _NO_BEARER, self._challenge(""))
+        try:
+            found = self._principal_of(token)
+        except StaleTokenError:
+            raise Refused(ErrorCode.UNAUTHORIZED, _BAD_BEARER, self._challenge(_ERROR_PAIR)) from None
         if found is None:
-            raise _Refused(ErrorCode.UNAUTHORIZED, _BAD_BEARER, self._challenge(_ERROR_PAIR))
+            logger.warning("bearer_refused", extra={"address": self._address})
+            wait = 0 if self._limits is None else self._limits.wait_after_bad_bearer(self._address)
+            raise (
+                self._too_many(wait)
+                if wait
+                else Refused(ErrorCode.UNAUTHORIZED, _BAD_BEARER, self._challenge(_ERROR_PAIR))
+            )
+        return found
+
+    def _principal_of(self, token: bytes) -> Principal | None:
+        if len(token) > MAX_TOKEN_BYTES:
+            return None
+        found = self._policy.authenticate(token)
+        if found is None and self._kind is RouteKind.MCP and self._policy.authenticate_on_mcp is not None:
+            return self._policy.authenticate_on_mcp(token)
         return found
 
     def _challenge(self, error: str) -> Headers:
         parts = 'Bearer realm="vault-mcp"'
-        if self._is_mcp and self._policy.resource_metadata_url is not None:
+        if self._kind is RouteKind.MCP and self._policy.resource_metadata_url is not None:
             parts += f', scope="vault", resource_metadata="{self._policy.resource_metadata_url}"'
         return [(b"www-authenticate", (parts + error).encode("ascii"))]
 
-    def _check_body(self, method: str, headers: dict[bytes, bytes]) -> None:
+    def _check_body(self, method: str, headers: Mapping[bytes, bytes]) -> None:
         """Judge what the headers say about the body; bodies that may come are counted and timed by `receive`."""
         encoding = headers.get(b"content-encoding")
         if encoding is not None and encoding.strip().lower() != b"identity":
-            raise _Refused(ErrorCode.INVALID_BODY, "send the body as it is, without a Content-Encoding")
+            raise Refused(ErrorCode.INVALID_BODY, "send the body as it is, without a Content-Encoding")
         declared = headers.get(b"content-length")
         if declared is None and b"transfer-encoding" not in headers and self._scope.get("http_version") == "1.1":
             return  # HTTP/1.1 has no other way to announce a body
         if declared is not None and not declared.isdigit():
-            raise _Refused(ErrorCode.INVALID_PARAMETER, "Content-Length must be a whole number")
+            raise Refused(ErrorCode.INVALID_PARAMETER, "Content-Length must be a whole number")
         if declared is not None and not int(declared):
             return
         self._limit = self._policy.body_limit(method, self._path)
@@ -356,7 +361,7 @@ class _Exchange:
             message = await self._message_by(deadline)
         except TimeoutError:
             raise self._refuse_body(
-                _Refused(
+                Refused(
                     ErrorCode.REQUEST_TIMEOUT,
                     f"the body stopped after {self._read} bytes or took too long; send it without pauses",
                     [(b"connection", b"close")],
@@ -378,7 +383,7 @@ class _Exchange:
         async with asyncio.timeout_at(deadline):
             return await self._receive()
 
-    def _refuse_body(self, refused: _Refused) -> VaultError:
+    def _refuse_body(self, refused: Refused) -> VaultError:
         """Remember a refusal found while the app reads: frameworks turn a failed read into an answer of their own."""
         self._refused = refused
         return VaultError(refused.code, refused.message)
@@ -393,6 +398,8 @@ class _Exchange:
                 return
             self._started = True
             self._status = message["status"]
+            if self._limits is not None and self._path == "/token" and 400 <= self._status < 500:
+                self._limits.count_token_failure(self._address)
             headers: Headers = list(message.get("headers", ()))
             if not any(name.lower() == b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", b"no-store"))
@@ -401,21 +408,16 @@ class _Exchange:
             self._bytes_sent += len(message.get("body", b""))
         await self._send(message)
 
-    async def _answer(self, refused: _Refused) -> None:
-        body = json.dumps({"code": refused.code, "error": refused.message}, separators=(",", ":")).encode()
+    async def _answer(self, refused: Refused) -> None:
+        headers, body = refused.rendered(self._kind)
         self._refused = None
         self._swallowing = False
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode("ascii")),
-            *refused.headers,
-        ]
+        headers.append((b"content-length", str(len(body)).encode("ascii")))
         await self.send({"type": "http.response.start", "status": refused.code.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 
     def _log(self, begun: float) -> None:
         """One line a request; the route's template and never the path, which names a note."""
-        client = self._scope.get("client")
         logger.info(
             "request",
             extra={
@@ -425,7 +427,7 @@ class _Exchange:
                 "ms": round((time.perf_counter() - begun) * 1000, 1),
                 "bytes": self._bytes_sent,
                 "principal": None if self._principal is None else self._principal.label,
-                "address": None if client is None else client[0],
+                "address": self._address,
             },
         )
 
@@ -433,10 +435,27 @@ class _Exchange:
         template = getattr(self._scope.get("route"), "path", None)
         if isinstance(template, str):
             return template
-        if self._is_mcp:
+        if self._kind is RouteKind.MCP:
             return "/mcp" if self._path == "/mcp" else "/mcp/{path}"
-        return self._path if ("GET", self._path) in self._policy.open_routes else "unmatched"
+        is_fixed = is_limited(self._path, "POST") or ("GET", self._path) in self._policy.open_routes
+        return self._path if is_fixed else "unmatched"
 
 
-def _too_large(size: str, limit: BodyLimit) -> _Refused:
-    return _Refused(ErrorCode.TOO_LARGE, f"the body has {size}; at most {limit.max_bytes} are taken here")
+def _too_large(size: str, limit: BodyLimit) -> Refused:
+    return Refused(ErrorCode.TOO_LARGE, f"the body has {size}; at most {limit.max_bytes} are taken here")
+
+
+def _headers_by_name(headers: Headers) -> tuple[Mapping[bytes, list[bytes]], Mapping[bytes, bytes]]:
+    """The headers of which every line counts, and the last line of all others."""
+    lists: dict[bytes, list[bytes]] = {name: [] for name in _LISTED}
+    others: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in _LISTED:
+            lists[name].append(value)
+        else:
+            others[name] = value
+    return lists, others
+
+
+def _texts(values: list[bytes]) -> list[str]:
+    return [value.decode("latin-1") for value in values]

@@ -52,6 +52,25 @@ def _links_are_never_listed(run: Run) -> None:
     assert "leak" not in listed.text
 
 
+def _one_of_the_eight_is_refused(run: Run) -> None:
+    assert [reply.status for reply in run.replies] == [201] * 5 + [429] * 3
+
+
+def _only_the_port_of_a_loopback_address_is_free(run: Run) -> None:
+    assert run.replies[-1].status == 303
+    assert run.authorize("http://127.0.0.1:51999/other").status == 400
+    body = '{"client_name":"t","redirect_uris":["http://evil.example/cb"]}'
+    refused = run.http("POST", "/register", body, {"Content-Type": "application/json"})
+    assert (refused.status, refused.code) == (400, "invalid_redirect_uri")
+
+
+def _a_public_client_is_registered_without_a_secret(run: Run) -> None:
+    said = run.replies[-1].data
+    assert said["token_endpoint_auth_method"] == "none"
+    assert "client_secret" not in said
+    assert run.replies[-1].headers["cache-control"] == "no-store"
+
+
 def _a_foreign_host_runs_nothing(run: Run) -> None:
     message = (
         '{"jsonrpc":"2.0","id":1,"method":"tools/call",'
@@ -223,6 +242,9 @@ NOTE_CHECKS: Final[Mapping[str, Callable[[Run], None]]] = {
     "FR-019": _each_link_keeps_its_form,
     "FR-021": _old_names_stay_usable,
     "FR-035": _links_are_never_listed,
+    "FR-037": _one_of_the_eight_is_refused,
+    "FR-040": _only_the_port_of_a_loopback_address_is_free,
+    "FR-041": _a_public_client_is_registered_without_a_secret,
     "FR-042": _a_foreign_host_runs_nothing,
     "FR-045": _schemas_are_checked_by_the_step,
     "FR-047": _an_unlisted_extra_is_refused_by_name,

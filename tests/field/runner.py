@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import jsonschema
 
@@ -233,6 +234,27 @@ class Run:
                 jsonschema.validate(answer.structured, dict(output_schema(operation.result_model)))
             self._answered(step, reply_of_tool(answer))
         assert succeeded == {operation.name for operation in OPERATIONS}
+
+    def _oauth_register(self, step: Step) -> None:
+        body = json.dumps({"client_name": "field report", "token_endpoint_auth_method": "none", **step.args})
+        answer = self.server.http("POST", "/register", body, {"Content-Type": "application/json"}, auth=False)
+        if answer.status == 201:
+            self._saved["client_id"] = answer.json["client_id"]
+        self._answered(step, reply_of_http(answer))
+
+    def _oauth_authorize(self, step: Step) -> None:
+        self._answered(step, self.authorize(step.args["redirect_uri"]))
+
+    def authorize(self, redirect_uri: str) -> Reply:
+        """The answer to a request of the registered client that is right in everything but perhaps its address."""
+        query = {
+            "response_type": "code",
+            "client_id": self._saved["client_id"],
+            "redirect_uri": redirect_uri,
+            "code_challenge": "c" * 43,
+            "code_challenge_method": "S256",
+        }
+        return reply_of_http(self.server.http("GET", f"/authorize?{urlencode(query)}", auth=False))
 
     # --- several calls
 

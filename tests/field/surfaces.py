@@ -49,6 +49,7 @@ _RENAMED = {
     "search": {"limit": "k"},
     "put_file": {"content_b64": "content_base64"},
 }
+_OAUTH_CODES = {"too_many_requests": "rate_limited"}
 _QUERY_RENAMED = {"vault_search": {"query": "q"}}
 """Where a query spells an argument in its own way."""
 
@@ -87,7 +88,7 @@ def reply_of_http(answer: Answer) -> Reply:
     data = answer.json if is_json else None
     code = None
     if answer.status >= 400:
-        code = data.get("code") if isinstance(data, dict) else ""
+        code = _code_in(data) if isinstance(data, dict) else ""
     return Reply(
         code=code,
         status=answer.status,
@@ -97,6 +98,12 @@ def reply_of_http(answer: Answer) -> Reply:
         headers=answer.headers,
         body=answer.body,
     )
+
+
+def _code_in(refusal: Mapping[str, Any]) -> str:
+    """The code of a refusal in either form: routes of OAuth have words of their own."""
+    code = refusal.get("code")
+    return _OAUTH_CODES.get(refusal["error"], str(refusal["error"])) if code is None else str(code)
 
 
 def reply_of_tool(answer: ToolAnswer) -> Reply:

@@ -3,12 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.field.parts import OAUTH, Part
+from tests.field.parts import Part
 
-WAITING: Final[Mapping[str, tuple[Part, ...]]] = {
-    "FR-037": (OAUTH,),
-    "FR-038": (OAUTH,),
-    "FR-039": (OAUTH,),
-    "FR-040": (OAUTH,),
-    "FR-041": (OAUTH,),
-}
+WAITING: Final[Mapping[str, tuple[Part, ...]]] = {}

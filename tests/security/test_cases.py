@@ -361,6 +361,8 @@ def check(reply: Reply, expect: Mapping[str, Any]) -> None:
         assert name not in {tool["name"] for tool in reply.data["tools"]}
     if "code_in" in expect:
         assert reply.code in expect["code_in"], reply.text
+    if "error" in expect:
+        assert reply.data["error"] == expect["error"], reply.text
     if "json_keys" in expect:
         assert sorted(reply.data) == sorted(expect["json_keys"])
     challenge = reply.headers.get("www-authenticate", "")
@@ -468,8 +470,11 @@ def _started(_case: SecurityCase, step: Mapping[str, Any], folder: Path) -> None
         assert not any(text in said for text in expect.get("stderr_lacks", ()))
         assert "Traceback" not in said
         return
-    with HttpProcess(folder / "vault", folder / "state", environ) as process:
+    umask = int(step.get("umask", "022"), 8)
+    with HttpProcess(folder / "vault", folder / "state", environ, umask=umask) as process:
         process.wait_until_up()
+        for name, mode in expect.get("mode", {}).items():
+            assert (folder / name).stat().st_mode & 0o777 == int(mode, 8)
         assert all(text in process.said for text in expect.get("log_contains", ()))
 
 

@@ -1,0 +1,62 @@
+"""What the authorization server is told: plain values, made once from the settings."""
+
+from dataclasses import dataclass
+
+from app.auth.oauth.redirects import RedirectRules
+from app.settings import AUTO, ConfigError, Settings
+
+_DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthConfig:
+    """The embedded authorization server of one public origin."""
+
+    origin: str
+    """Public origin, which is the issuer too: no slash at the end, in every place the same text."""
+    vault_name: str
+    registration: bool
+    """Clients may register themselves (RFC 7591)."""
+    redirects: RedirectRules
+    access_token_seconds: int
+    refresh_idle_seconds: int
+    reuse_grace_seconds: int
+    code_seconds: int
+    unused_client_seconds: int
+    max_clients: int
+
+    @property
+    def resource(self) -> str:
+        """Audience of every access token."""
+        return f"{self.origin}/mcp"
+
+    @property
+    def resource_metadata_url(self) -> str:
+        """Where a challenge points to (RFC 9728 §5.1)."""
+        return f"{self.origin}/.well-known/oauth-protected-resource/mcp"
+
+
+def oauth_config(settings: Settings) -> OAuthConfig | None:
+    """The authorization server that the settings describe; `None` when there is none.
+
+    Raises:
+        ConfigError: It is switched on and its public origin is not known.
+    """
+    oauth, origin = settings.auth.oauth, settings.server.public_url
+    if oauth.enabled is False or (origin is None and oauth.enabled == AUTO):
+        return None
+    if origin is None:
+        raise ConfigError("auth.oauth.enabled: is on, but server.public_url (PUBLIC_URL) is not known; set it")
+    hosts = oauth.redirect_hosts
+    return OAuthConfig(
+        origin=origin,
+        vault_name=settings.vault.name or "vault",
+        registration=oauth.dcr,
+        redirects=RedirectRules(None if hosts is None else frozenset(hosts), oauth.private_use_schemes),
+        access_token_seconds=oauth.access_token_seconds,
+        refresh_idle_seconds=oauth.refresh_idle_days * _DAY_SECONDS,
+        reuse_grace_seconds=oauth.refresh_reuse_grace_seconds,
+        code_seconds=oauth.code_seconds,
+        unused_client_seconds=oauth.unused_client_days * _DAY_SECONDS,
+        max_clients=oauth.max_clients,
+    )

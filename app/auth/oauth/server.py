@@ -1,0 +1,84 @@
+"""The authorization server put together: its routes, its bearers, its sweeps (auth-and-security.md §5)."""
+
+import logging
+from collections.abc import Callable
+
+from pydantic import SecretStr
+
+from app.auth.database import AuthDatabase
+from app.auth.oauth.authorize import CONSENT_PATH, AuthorizeEndpoint
+from app.auth.oauth.clients import sweep_clients
+from app.auth.oauth.config import OAuthConfig
+from app.auth.oauth.consent import ConsentEndpoint, KeyGuard
+from app.auth.oauth.documents import discovery_routes
+from app.auth.oauth.grants import sweep_grants
+from app.auth.oauth.key_ring import KeyRing
+from app.auth.oauth.provider import VaultAuthProvider
+from app.auth.oauth.registration import Registration
+from app.auth.oauth.requests import sweep_requests
+from app.auth.oauth.token_endpoint import TokenEndpoint
+from app.auth.oauth.tokens import Tokens
+from app.routes import TemplateRoute
+from app.workers import Workers
+
+logger = logging.getLogger(__name__)
+
+
+class AuthorizationServer:
+    """One issuer over one database."""
+
+    def __init__(
+        self,
+        config: OAuthConfig,
+        database: AuthDatabase,
+        static_key: SecretStr,
+        *,
+        workers: Workers,
+        clock: Callable[[], float],
+        key_guard: KeyGuard,
+    ) -> None:
+        """Put it together; `settle` is due before it serves."""
+        self._config = config
+        self._database = database
+        self._clock = clock
+        self._ring = KeyRing(database, static_key, clock)
+        self.tokens = Tokens(config, database, self._ring, clock)
+        provider = VaultAuthProvider(database, self.tokens, workers, clock)
+        self._registration = Registration(config, provider, self.sweep)
+        self._authorize = AuthorizeEndpoint(config, database, workers, clock, provider.get_client)
+        self._consent = ConsentEndpoint(config, database, workers, clock, key_guard)
+        self._tokens_endpoint = TokenEndpoint(config, database, workers, clock, provider, self.tokens)
+
+    def settle(self) -> None:
+        """What is due at start: notice a changed static key, forget what is past. Blocking."""
+        self._ring.settle()
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete what nobody can use any more (§5.10). Blocking."""
+        now = self._clock()
+        with self._database.write() as connection:
+            sweep_requests(connection, now)
+            sweep_grants(connection, now)
+            swept = sweep_clients(
+                connection,
+                now,
+                unused_seconds=self._config.unused_client_seconds,
+                at_most=self._config.max_clients,
+            )
+        if swept:
+            logger.info("oauth_clients_swept", extra={"clients": swept})
+
+    def routes(self) -> list[TemplateRoute]:
+        """Every route of §4.2 but those that are switched off."""
+        routes = [
+            *discovery_routes(self._config),
+            TemplateRoute("/authorize", self._authorize.handle, methods=["GET"]),
+            TemplateRoute(CONSENT_PATH, self._consent.show, methods=["GET"]),
+            TemplateRoute(CONSENT_PATH, self._consent.answer, methods=["POST"]),
+            TemplateRoute("/token", self._tokens_endpoint.token, methods=["POST"]),
+            TemplateRoute("/revoke", self._tokens_endpoint.revoke, methods=["POST"]),
+        ]
+        if self._config.registration:
+            routes.append(TemplateRoute("/register", self._registration.handle, methods=["POST"]))
+        return routes

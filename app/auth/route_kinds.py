@@ -1,0 +1,52 @@
+"""What kind of route a path belongs to: which checks it gets, who may read its answers, how it refuses (§4.2–4.6)."""
+
+from enum import Enum
+from typing import Final
+
+
+class RouteKind(Enum):
+    """The gate's view of a path, whether there is a route or not."""
+
+    REST = "rest"
+    MCP = "mcp"
+    DISCOVERY = "discovery"
+    """Documents that anybody may read."""
+    CLIENT = "client"
+    """OAuth routes that a client's program calls: `/token`, `/register`, `/revoke`."""
+    PAGE = "page"
+    """OAuth routes that a person's browser opens."""
+
+
+_DISCOVERY: Final = frozenset({
+    "/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp",
+    "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+})  # fmt: skip
+_SCOPED_DISCOVERY: Final = "/.well-known/oauth-protected-resource/mcp/only/"
+_CLIENT: Final = frozenset({"/token", "/register", "/revoke"})
+_PAGES: Final = frozenset({"/authorize", "/oauth/consent"})
+
+
+def route_kind(path: str) -> RouteKind:
+    """The kind of the route at a path."""
+    if path == "/mcp" or path.startswith("/mcp/"):
+        return RouteKind.MCP
+    if path in _CLIENT:
+        return RouteKind.CLIENT
+    if path in _PAGES:
+        return RouteKind.PAGE
+    if path in _DISCOVERY or path.startswith(_SCOPED_DISCOVERY):
+        return RouteKind.DISCOVERY
+    return RouteKind.REST
+
+
+OPEN_KINDS: Final = frozenset({RouteKind.DISCOVERY, RouteKind.CLIENT, RouteKind.PAGE})
+"""Routes that need no bearer credential; without an authorization server there are none of them: 404."""
+GUARDED_KINDS: Final = frozenset({RouteKind.MCP, RouteKind.CLIENT, RouteKind.PAGE})
+"""Routes that answer to this server's names alone, against DNS rebinding."""
+
+
+def is_limited(path: str, method: str) -> bool:
+    """Whether requests to a path are counted against the limit of OAuth routes (§4.8)."""
+    if method == "OPTIONS":
+        return False
+    return path in _CLIENT or path == "/authorize" or (path == "/oauth/consent" and method == "POST")
