@@ -41,6 +41,7 @@ from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
 from operations.errors import VaultError
 from operations.memory import MEMORY_TOOLS
+from operations.net.guarded import GuardedClient
 from operations.registry import Operation
 from operations.server_info import package_version
 from operations.store.writes import sweep_leftovers
@@ -85,11 +86,12 @@ def mcp_options(settings: Settings) -> McpOptions:
     )
 
 
-def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
+def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedClient | None = None) -> FastAPI:
     """The server as an ASGI application; it can be built more than once in a process.
 
     Args:
         vault: An open vault instead of the one the settings name; the application closes it.
+        web: Fetches what strangers name; by default from the public internet.
 
     Raises:
         ConfigError: The settings cannot be served.
@@ -112,7 +114,7 @@ def create_app(settings: Settings, vault: Vault | None = None) -> FastAPI:
     )
     authorization = None
     if oauth is not None:
-        authorization = open_authorization_server(oauth, settings, runtime, database, limits)
+        authorization = open_authorization_server(oauth, settings, runtime, database, limits, web)
         policy = with_sign_in(policy, oauth, authorization, policies)
     mcp = McpFacade(
         opened,
@@ -188,7 +190,12 @@ def limit_figures(settings: Settings) -> LimitFigures:
 
 
 def open_authorization_server(
-    config: OAuthConfig, settings: Settings, runtime: Runtime, database: AuthDatabase, limits: Limits
+    config: OAuthConfig,
+    settings: Settings,
+    runtime: Runtime,
+    database: AuthDatabase,
+    limits: Limits,
+    web: GuardedClient | None,
 ) -> AuthorizationServer:
     """The authorization server of this origin."""
     key = require_api_key(settings)
@@ -199,6 +206,7 @@ def open_authorization_server(
         workers=runtime.workers,
         clock=lambda: runtime.vault.clock().timestamp(),
         key_guard=TypedKeys(StaticKey(key), limits.wrong_keys),
+        web=web,
     )
 
 

@@ -629,6 +629,10 @@ class OAuthSettings(Section):
     """Auto is on when the public origin is known."""
     dcr: Switch = True
     """Clients may register themselves."""
+    cimd: Switch = True
+    """Clients may identify themselves by a document at an https address of theirs."""
+    cimd_hosts: Annotated[OptionalHosts, Otherwise("any")] = None
+    """Hosts on which such documents may lie."""
     redirect_hosts: Annotated[OptionalHosts, Otherwise("any")] = None
     """Hosts to which https clients may have their codes sent."""
     private_use_schemes: Switch = True

@@ -19,6 +19,7 @@ from app.main import create_app
 from app.opening import open_vault
 from app.settings import Settings, load_settings
 from operations.index.database import Driver
+from operations.net.guarded import GuardedClient
 from operations.vault import Vault
 
 KEY = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -244,6 +245,7 @@ def serving(
     *,
     now: datetime | Callable[[], datetime] | None = NOW,
     driver: Driver | None = None,
+    web: GuardedClient | None = None,
 ) -> Iterator[Server]:
     """Serve a vault in process; the clock stands still at `now`, or is `now`, and ids of canvas elements count up."""
     settings = settings_for(root, state, environ)
@@ -252,7 +254,7 @@ def serving(
         numbers = itertools.count(1)
         clock = now if callable(now) else lambda: now
         vault = replace(vault, clock=clock, draw_id=lambda: f"{next(numbers):016x}")
-    app = create_app(settings, vault)
+    app = create_app(settings, vault, web=web)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(app.router.lifespan_context(app)):
         if not vault.index.wait_until_ready(INDEX_SECONDS):
             raise AssertionError(f"the index did not become ready: {vault.index.state()}")

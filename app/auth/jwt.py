@@ -9,7 +9,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, cast
 
 from jose import ExpiredSignatureError, jwk, jwt
@@ -17,6 +17,9 @@ from jose.backends.base import Key as Key  # the type, for those who hold one
 
 ACCESS_TYPE: Final = "at+jwt"
 IAT_LEEWAY_SECONDS: Final = 60
+ASYMMETRIC: Final = frozenset({"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"})
+"""Algorithms of tokens that others sign: with a set of keys never HMAC (RFC 8725 §3.1)."""
+RSA_BITS: Final = 2048
 _ALGORITHM: Final = "HS256"
 _COMPACT: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _REQUIRED: Final = {f"require_{claim}": True for claim in ("aud", "iss", "sub", "exp", "iat", "jti")}
@@ -65,6 +68,79 @@ def verify_access_token(text: str, key: Key, *, issuer: str, audience: str, now:
         raise InvalidTokenError
     require_times(claims, now)
     return claims
+
+
+def verify_signed(
+    text: str,
+    key_set: Claims,
+    *,
+    algorithms: Collection[str],
+    types: Collection[str | None],
+    issuer: str,
+    audience: str,
+    now: float,
+    required: Collection[str] = (),
+) -> Claims:
+    """The claims of a token that somebody else signed with one of their keys.
+
+    Args:
+        key_set: A JWK set (RFC 7517 §5).
+        types: Of the header's `typ`, lower-case; `None` for a header without.
+        required: Claims beside `aud iss sub exp iat`.
+
+    Raises:
+        InvalidTokenError: For whatever reason.
+    """
+    header, _ = parts_of(text)
+    kind = header.get("typ")
+    if not header.keys() <= {"alg", "typ", "kid"} or header.get("alg") not in ASYMMETRIC & set(algorithms):
+        raise InvalidTokenError
+    if (kind.lower() if isinstance(kind, str) else kind) not in types:
+        raise InvalidTokenError
+    options = {f"require_{claim}": True for claim in ("aud", "iss", "sub", "exp", "iat", *required)}
+    try:
+        key = jwk.construct(dict(chosen_key(key_set, header)), header["alg"])
+        claims = jwt.decode(
+            text,
+            cast("Any", key),
+            algorithms=[header["alg"]],
+            audience=audience,
+            issuer=issuer,
+            options={**options, "verify_at_hash": False},
+        )
+    except ExpiredSignatureError as error:
+        raise ExpiredTokenError from error
+    except Exception as error:
+        raise InvalidTokenError from error
+    require_times(claims, now)
+    return claims
+
+
+def chosen_key(key_set: Claims, header: Claims) -> Claims:
+    """The one key of a set that a header can mean: the library would try them all, malformed ones too.
+
+    Raises:
+        InvalidTokenError: None, or without `kid` more than one.
+    """
+    keys = key_set.get("keys")
+    kid = header.get("kid")
+    usable = [
+        key
+        for key in (keys if isinstance(keys, list) else ())
+        if isinstance(key, dict) and _is_usable(key, header["alg"]) and (kid is None or key.get("kid") == kid)
+    ]
+    if len(usable) != 1:
+        raise InvalidTokenError
+    return usable[0]
+
+
+def _is_usable(key: Claims, algorithm: str) -> bool:
+    if key.get("use", "sig") != "sig" or key.get("alg", algorithm) != algorithm:
+        return False
+    if algorithm.startswith("ES"):
+        return key.get("kty") == "EC"
+    modulus = key.get("n")
+    return key.get("kty") == "RSA" and isinstance(modulus, str) and len(modulus) * 6 >= RSA_BITS
 
 
 def parts_of(text: str) -> tuple[Claims, Claims]:

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from app.auth.oauth.keys import Keys
 from tests.harness import KEY, Answer, Server, serving
+from tests.oauth.fake_web import FakeWeb
 from tests.oauth.flows import CALLBACK, ORIGIN, Asked, Client, Clock, Code, Flows, Issued
 
 OTHER_KEY = "fedcba9876543210" * 4
@@ -38,8 +39,9 @@ _ADDRESSES: Mapping[str | None, dict[str, str | None]] = {
 class World:
     """One row on its way: servers, clients, and what the steps saved by name."""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], clock: Clock) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], clock: Clock, web: FakeWeb) -> None:
         self.folder = folder
+        self.web = web
         self.config = {**LIFTED, **config}
         self.clock = clock
         self.key = KEY
@@ -98,6 +100,7 @@ class World:
                 state,
                 {**environ, "PUBLIC_URL": origin, "VAULT_MCP_API_KEY": self.key},
                 now=self.clock,
+                web=self.web.client(),
             )
         )
         server.key = self.key
@@ -235,6 +238,9 @@ class Attack:
 
     def _forge(self, step: Mapping[str, Any]) -> Answer:
         return self.world.flows.call(forged(step["bearer"].removeprefix("right key, "), self.world))
+
+    def _document(self, step: Mapping[str, Any]) -> None:
+        self.world.web.play(step)
 
     def _advance(self, step: Mapping[str, Any]) -> None:
         self.world.clock.advance(step["seconds"])
@@ -536,7 +542,7 @@ def check_after(
     world: World, after: Mapping[str, Any], logged: list[logging.LogRecord], vault: Mapping[str, Any]
 ) -> None:
     """What a row says about the state behind its steps."""
-    unknown = set(after) - {"revoked", "alive", "clients", "audit", "db_lacks", "db_rows", "unchanged"}
+    unknown = set(after) - {"revoked", "alive", "clients", "audit", "db_lacks", "db_rows", "unchanged", "requests_to"}
     assert not unknown, f"the runner knows no {unknown}"
     with sqlite3.connect(world.folder / "state" / "auth.db") as connection:
         for name in (*after.get("revoked", ()), *after.get("alive", ())):
@@ -553,6 +559,8 @@ def check_after(
                 "SELECT count(*) FROM refresh_tokens WHERE grant_id = ? AND expires_at > ?", (grant, now)
             )
             assert found.fetchone() == (0,)
+    for address, times in after.get("requests_to", {}).items():
+        assert world.web.dialed.count(address) == times
     if "audit" in after:
         assert after["audit"] in {record.getMessage() for record in logged}
     stored = b"".join(file.read_bytes() for file in (world.folder / "state").glob("auth.db*"))

@@ -1,25 +1,30 @@
 """The rows of the attack table about signing in, each over HTTP against a whole server."""
 
 import logging
+from contextlib import closing
+from contextlib import nullcontext as does_not_raise
 from pathlib import Path
 
 import pytest
 import yaml
 
 from app.auth.client_address import TrustedHops
+from app.auth.oauth.client_documents import DocumentRefusedError, require_document_url
 from app.auth.oauth.redirects import RedirectRules, is_asked_address, why_not_registrable
 from app.auth.oauth.scopes import granted_scope
+from operations.net.guarded import RefusedAddressError
 from tests.conformance.cases import TABLES, TableLoader
 from tests.harness import fill
 from tests.oauth.attacks import Attack, World, check_after
+from tests.oauth.fake_web import fake_web
 from tests.oauth.flows import Clock
 from tests.security.cases import SecurityCase
 
 AREAS = {
-    "access token", "authorize", "client address", "consent", "discovery", "key rotation", "rate", "refresh",
-    "registration", "revocation", "token",
+    "access token", "authorize", "client address", "client document", "consent", "discovery", "key rotation", "rate",
+    "refresh", "registration", "revocation", "token",
 }  # fmt: skip
-ELSEWHERE = {"SEC-014": "client documents", "SEC-099": "tests/security runs it: nobody signs in"}
+ELSEWHERE = {"SEC-099": "tests/security runs it: nobody signs in"}
 FILES = {"Note.md": "note\n", "Inbox/In.md": "in\n"}
 TABLE = yaml.load((TABLES / "security.yaml").read_text(encoding="utf-8"), TableLoader)  # noqa: S506 - a SafeLoader
 CASES = [
@@ -33,15 +38,12 @@ def test_signing_in_goes_as_the_attack_table_says(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     fill(tmp_path / "vault", FILES)
-    world = World(tmp_path, case.given.get("config", {}), Clock())
-    try:
+    with fake_web(tmp_path) as web, closing(World(tmp_path, case.given.get("config", {}), Clock(), web)) as world:
         before = world.server.snapshot()
         attack = Attack(world)
         for step in case.steps:
             attack.take(step)
         check_after(world, case.after, caplog.records, before)
-    finally:
-        world.close()
 
 
 def rows(name: str) -> list[dict[str, object]]:
@@ -57,6 +59,13 @@ def test_addresses_that_may_be_registered(row: dict[str, object]) -> None:
 @pytest.mark.parametrize("row", rows("redirect_match"), ids=lambda row: f"{row['registered']} {row['asked']}")
 def test_addresses_that_a_request_may_name(row: dict[str, object]) -> None:
     assert is_asked_address(str(row["registered"]), str(row["asked"])) is row["ok"]
+
+
+@pytest.mark.parametrize("row", rows("document_urls"), ids=lambda row: str(row["url"])[:60])
+def test_addresses_that_may_be_a_clients(row: dict[str, object]) -> None:
+    refusal = does_not_raise() if row["ok"] else pytest.raises((DocumentRefusedError, RefusedAddressError))
+    with refusal:
+        require_document_url(str(row["url"]))
 
 
 @pytest.mark.parametrize("row", rows("scopes"), ids=lambda row: str(row["asked"]))

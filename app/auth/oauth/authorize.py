@@ -5,7 +5,7 @@ Before client and address are known to belong together nothing is redirected (RF
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
@@ -14,10 +14,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.auth.database import AuthDatabase
-from app.auth.oauth.clients import VaultClient
+from app.auth.oauth.client_documents import ClientDocuments
+from app.auth.oauth.clients import VaultClient, is_document_client
 from app.auth.oauth.config import OAuthConfig
 from app.auth.oauth.forms import RepeatedParameterError, parameters, resources
 from app.auth.oauth.pages import message_page
+from app.auth.oauth.provider import VaultAuthProvider
 from app.auth.oauth.redirects import asked_address, with_answer
 from app.auth.oauth.requests import AuthRequest, insert_request
 from app.auth.oauth.scopes import granted_scope, is_our_resource
@@ -53,7 +55,9 @@ class AuthorizeEndpoint:
     database: AuthDatabase
     workers: Workers
     clock: Callable[[], float]
-    find_client: Callable[[str], Awaitable[VaultClient | None]]
+    provider: VaultAuthProvider
+    documents: ClientDocuments | None
+    """Finds clients by their document; `None` where there are no such clients."""
 
     async def handle(self, request: Request) -> Response:
         """303 to the consent page, 303 with an error to the client, or a page that says why not."""
@@ -91,10 +95,15 @@ class AuthorizeEndpoint:
 
     async def _client(self, asked: Mapping[str, str]) -> VaultClient:
         client_id = asked.get("client_id")
-        client = None if client_id is None else await self.find_client(client_id)
+        client = None if client_id is None else await self._known(client_id)
         if client is None:
             raise _UnsafeError(f"The program is not known here. {_AGAIN}")
         return client
+
+    async def _known(self, client_id: str) -> VaultClient | None:
+        if not is_document_client(client_id):
+            return await self.provider.get_client(client_id)
+        return None if self.documents is None else await self.workers.run(self.documents.find, client_id)
 
     def _require_proper(self, asked: Mapping[str, str], named: tuple[str, ...]) -> None:
         response_type = asked.get("response_type")

@@ -24,6 +24,8 @@ class VaultClient(OAuthClientInformationFull):
     raw_redirect_uris: tuple[str, ...] = Field(exclude=True)
     secret_sha256: bytes | None = Field(default=None, exclude=True, repr=False)
     registered_at: float = Field(default=0, exclude=True)
+    auth_methods: tuple[str, ...] = Field(default=(), exclude=True)
+    """How a client with a document may prove itself; empty for registered ones."""
 
     @classmethod
     def of(cls, document: dict[str, Any], redirect_uris: Sequence[str], **own: Any) -> Self:
@@ -32,8 +34,8 @@ class VaultClient(OAuthClientInformationFull):
 
     @property
     def is_public(self) -> bool:
-        """Whether it has no secret and proves itself by PKCE alone."""
-        return self.secret_sha256 is None
+        """Whether it may come without a secret or signature and prove itself by PKCE alone."""
+        return self.secret_sha256 is None and (not self.auth_methods or "none" in self.auth_methods)
 
     def knows(self, secret: str | None) -> bool:
         """Whether a secret is the client's; in a time that does not show why not."""
@@ -44,13 +46,15 @@ class VaultClient(OAuthClientInformationFull):
     def snapshot(self) -> str:
         """The client as JSON, to be kept with a request and a grant."""
         document = self.model_dump(mode="json", exclude_none=True, exclude={"redirect_uris", "client_secret"})
-        return json.dumps({"document": document, "redirect_uris": self.raw_redirect_uris})
+        return json.dumps(
+            {"document": document, "redirect_uris": self.raw_redirect_uris, "auth_methods": self.auth_methods}
+        )
 
     @classmethod
     def from_snapshot(cls, text: str) -> Self:
         """The client as it was when the snapshot was taken."""
         kept = json.loads(text)
-        return cls.of(kept["document"], kept["redirect_uris"])
+        return cls.of(kept["document"], kept["redirect_uris"], auth_methods=tuple(kept["auth_methods"]))
 
 
 def insert_client(connection: Connection, client: VaultClient, now: float) -> None:

@@ -17,6 +17,10 @@ class OAuthConfig:
     vault_name: str
     registration: bool
     """Clients may register themselves (RFC 7591)."""
+    documents: bool
+    """Clients may identify themselves by a document."""
+    document_hosts: frozenset[str] | None
+    """Hosts such documents may lie on; `None` for any."""
     redirects: RedirectRules
     access_token_seconds: int
     refresh_idle_seconds: int
@@ -47,11 +51,13 @@ def oauth_config(settings: Settings) -> OAuthConfig | None:
         return None
     if origin is None:
         raise ConfigError("auth.oauth.enabled: is on, but server.public_url (PUBLIC_URL) is not known; set it")
-    hosts = oauth.redirect_hosts
+    hosts, document_hosts = oauth.redirect_hosts, oauth.cimd_hosts
     return OAuthConfig(
         origin=origin,
         vault_name=settings.vault.name or "vault",
         registration=oauth.dcr,
+        documents=oauth.cimd,
+        document_hosts=None if document_hosts is None else frozenset(document_hosts),
         redirects=RedirectRules(None if hosts is None else frozenset(hosts), oauth.private_use_schemes),
         access_token_seconds=oauth.access_token_seconds,
         refresh_idle_seconds=oauth.refresh_idle_days * _DAY_SECONDS,

@@ -7,13 +7,15 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.auth.oauth.assertions import ALGORITHMS
+from app.auth.oauth.client_documents import ASSERTION
 from app.auth.oauth.config import OAuthConfig
 from app.auth.oauth.scopes import FULL, SUPPORTED
 from app.routes import TemplateRoute
 
 AUTHORIZATION_SERVER: Final = "/.well-known/oauth-authorization-server"
 PROTECTED_RESOURCE: Final = "/.well-known/oauth-protected-resource"
-_SECRET_METHODS: Final = ("none", "client_secret_post", "client_secret_basic")
+_METHODS: Final = ("none", "client_secret_post", "client_secret_basic")
 _HEADERS: Final = {"Cache-Control": "public, max-age=300"}
 
 
@@ -30,12 +32,17 @@ def authorization_server_metadata(config: OAuthConfig) -> dict[str, Any]:
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token"],
         "code_challenge_methods_supported": ["S256"],
-        "token_endpoint_auth_methods_supported": list(_SECRET_METHODS),
-        "revocation_endpoint_auth_methods_supported": list(_SECRET_METHODS),
+        "token_endpoint_auth_methods_supported": list(_METHODS),
+        "revocation_endpoint_auth_methods_supported": list(_METHODS),
         "authorization_response_iss_parameter_supported": True,
     }
     if config.registration:
         document["registration_endpoint"] = f"{origin}/register"
+    if config.documents:
+        document["client_id_metadata_document_supported"] = True
+        for endpoint in ("token", "revocation"):
+            document[f"{endpoint}_endpoint_auth_methods_supported"] = [*_METHODS, ASSERTION]
+            document[f"{endpoint}_endpoint_auth_signing_alg_values_supported"] = list(ALGORITHMS)
     return document
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.responses import HTMLResponse
 
+from app.auth.oauth.clients import is_document_client
 from app.auth.oauth.redirects import is_loopback
 from app.auth.oauth.requests import AuthRequest
 from app.auth.oauth.scopes import is_read_only
@@ -108,7 +109,7 @@ def consent_page(
 <dt>Where access goes</dt><dd>{escape(destination(request.redirect_uri))}</dd>
 <dt>What it asks for</dt><dd>{_scope_words(request.scope)}</dd>
 </dl>
-<p class="note">Approve only if you have just started this connection yourself. A name proves nothing; where access goes does.</p>
+{_loopback_warning(request)}<p class="note">Approve only if you have just started this connection yourself. A name proves nothing; where access goes does.</p>
 <form method="post" action="/oauth/consent">
 <input type="hidden" name="request" value="{escape(handle)}">
 {_access_choice(request.scope, access, write_prefix)}
@@ -141,8 +142,21 @@ def destination(redirect_uri: str) -> str:
 
 
 def _identity(request: AuthRequest) -> str:
+    if is_document_client(request.client.client_id):
+        return f"which says so at {urlsplit(request.client.client_id).netloc}"
     when = datetime.fromtimestamp(request.client.client_id_issued_at or 0, tz=UTC)
     return f"which registered itself on {when.day} {when:%B %Y}"
+
+
+def _loopback_warning(request: AuthRequest) -> str:
+    """Anybody can name another's document; where every address is this computer, nothing else tells them apart."""
+    client = request.client
+    if not is_document_client(client.client_id) or not all(map(is_loopback, client.raw_redirect_uris)):
+        return ""
+    return (
+        '<p class="alarm">Any program on this computer can say it is this one. '
+        "Go on only if you have started it yourself.</p>\n"
+    )
 
 
 def _scope_words(scope: str) -> str:

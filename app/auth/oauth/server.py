@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pydantic import SecretStr
 
 from app.auth.database import AuthDatabase
+from app.auth.oauth.assertions import Assertions
 from app.auth.oauth.authorize import CONSENT_PATH, AuthorizeEndpoint
+from app.auth.oauth.client_documents import ClientDocuments
 from app.auth.oauth.clients import sweep_clients
 from app.auth.oauth.config import OAuthConfig
 from app.auth.oauth.consent import ConsentEndpoint, KeyGuard
@@ -20,6 +22,7 @@ from app.auth.oauth.token_endpoint import TokenEndpoint
 from app.auth.oauth.tokens import Tokens
 from app.routes import TemplateRoute
 from app.workers import Workers
+from operations.net.guarded import GuardedClient
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +39,13 @@ class AuthorizationServer:
         workers: Workers,
         clock: Callable[[], float],
         key_guard: KeyGuard,
+        web: GuardedClient | None = None,
     ) -> None:
-        """Put it together; `settle` is due before it serves."""
+        """Put it together; `settle` is due before it serves.
+
+        Args:
+            web: Fetches what clients name; by default from the public internet.
+        """
         self._config = config
         self._database = database
         self._clock = clock
@@ -45,9 +53,13 @@ class AuthorizationServer:
         self.tokens = Tokens(config, database, self._ring, clock)
         provider = VaultAuthProvider(database, self.tokens, workers, clock)
         self._registration = Registration(config, provider, self.sweep)
-        self._authorize = AuthorizeEndpoint(config, database, workers, clock, provider.get_client)
+        web, documents, assertions = web or GuardedClient(), None, None
+        if config.documents:
+            documents = ClientDocuments(database, web, clock, config.redirects, config.document_hosts)
+            assertions = Assertions(config.origin, database, web, clock)
+        self._authorize = AuthorizeEndpoint(config, database, workers, clock, provider, documents)
         self._consent = ConsentEndpoint(config, database, workers, clock, key_guard)
-        self._tokens_endpoint = TokenEndpoint(config, database, workers, clock, provider, self.tokens)
+        self._tokens_endpoint = TokenEndpoint(config, database, workers, clock, provider, self.tokens, assertions)
 
     def settle(self) -> None:
         """What is due at start: notice a changed static key, forget what is past. Blocking."""

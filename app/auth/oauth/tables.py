@@ -73,6 +73,22 @@ refresh_tokens = Table(
 )
 Index("refresh_tokens_by_grant", refresh_tokens.c.grant_id, refresh_tokens.c.generation)
 
+assertion_jtis = Table(
+    "assertion_jtis",
+    metadata,
+    Column("jti", String, primary_key=True),  # hash of the client's id and the assertion's
+    Column("exp", Float, nullable=False),
+)
+
+cimd_cache = Table(
+    "cimd_cache",
+    metadata,
+    Column("url", String, primary_key=True),
+    Column("document", Text, nullable=False),
+    Column("fetched_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+)
+
 revoked_jtis = Table(
     "revoked_jtis",
     metadata,

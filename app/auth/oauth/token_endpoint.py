@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from app.auth.database import AuthDatabase
 from app.auth.oauth.answers import NO_STORE, OAuthRefusal
+from app.auth.oauth.assertions import Assertions
 from app.auth.oauth.client_authentication import (
     VaultClientAuthenticator,
     authenticated_client,
@@ -49,6 +50,7 @@ class TokenEndpoint:
     clock: Callable[[], float]
     provider: VaultAuthProvider
     tokens: Tokens
+    assertions: Assertions | None
 
     async def token(self, request: Request) -> Response:
         """Tokens for a code or a refresh token."""
@@ -100,7 +102,8 @@ class TokenEndpoint:
         if len(headers) > 1:
             raise OAuthRefusal("invalid_request", "authenticate once")
         fields, by_basic = with_basic_credentials(given, headers[0] if headers else None)
-        return fields, await authenticated_client(self.provider, fields, by_basic=by_basic)
+        client = await authenticated_client(self.provider, self.assertions, fields, by_basic=by_basic)
+        return {**fields, "client_id": client.client_id}, client
 
     async def _require_good_code(self, client: VaultClient, fields: Mapping[str, str]) -> str:
         """The redirect address of a code that fits the request; a wrong verifier counts against the code.
