@@ -110,7 +110,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
         vault=opened,
         operations={operation.name: operation for operation in operations},
         switched_off=switched_off(settings),
-        workers=Workers(settings.server.worker_threads or 4),
+        workers=Workers(settings.server.worker_threads or 4, max_streams=settings.server.max_streams),
     )
     authorization = None
     if oauth is not None:
@@ -242,7 +242,7 @@ async def sweeping(server: AuthorizationServer | None, runtime: Runtime) -> Asyn
 
 async def run_stdio(vault: Vault, operations: tuple[Operation, ...], settings: Settings, caller: Caller) -> None:
     """Serve one MCP client over stdin and stdout, then close the vault."""
-    workers = Workers(settings.server.worker_threads or 4)
+    workers = Workers(settings.server.worker_threads or 4, max_streams=settings.server.max_streams)
     vault.start()
     try:
         await serve_stdio(VaultServer(vault, operations, mcp_options(settings), workers), caller)

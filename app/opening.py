@@ -8,18 +8,22 @@ from operations.extraction.extractor import Extractor, ocr_is_installed
 from operations.index.database import Driver, IndexUnavailableError
 from operations.index.indexer import ChunkFile
 from operations.index.service import VaultIndex
+from operations.kinds import kind_by_suffix
 from operations.obsidian_settings import ObsidianSettings
 from operations.search.choosing import ChosenEmbedder, choose_embedder
 from operations.search.chunker import CHUNKER_VERSION, chunk_source
 from operations.search.reranker import CrossEncoder, Reranker
 from operations.search.service import SearchService
 from operations.search.tokens import TokenBudget, estimate_tokens
+from operations.store.change_feed import ChangeFeed, FeedOptions
+from operations.store.feed_database import FILE_NAME, FeedDatabase
 from operations.store.journal import Journal
 from operations.store.journal_records import JournalOptions
 from operations.store.locks import PathLocks, state_folder
+from operations.store.paths import guards
 from operations.store.tree import Tree
 from operations.task_settings import task_rules
-from operations.vault import RerankMode, Vault
+from operations.vault import RerankMode, Vault, VaultConfig
 
 WINDOW_WITHOUT_MODEL = 256
 
@@ -50,6 +54,8 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
     embedding = embedding_config(settings)
     chosen = choose_embedder(embedding)
     budget = token_budget(settings, chosen)
+    locks = PathLocks(state, settings.locks.wait_seconds)
+    feed = ChangeFeed(tree, FeedDatabase(state / FILE_NAME), locks, feed_options(config, settings.changes.max_days))
     try:
         index = VaultIndex(
             tree,
@@ -57,6 +63,7 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
             extractor=extractor,
             chunk_file=_chunker(budget),
             on_chunks=lambda: search.chunks_changed(),
+            listener=feed,
             driver=driver,
         )
     except IndexUnavailableError as error:
@@ -75,7 +82,8 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
         tree=tree,
         obsidian=obsidian,
         statuses=rules.statuses,
-        locks=PathLocks(state, settings.locks.wait_seconds),
+        locks=locks,
+        feed=feed,
         config=config,
         state_dir=state,
         extractor=extractor,
@@ -85,6 +93,16 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
         scripts=CheckScripts(path, may_be_writable=settings.maintenance.allow_writable_scripts)
         if settings.maintenance.scripts
         else None,
+    )
+
+
+def feed_options(config: VaultConfig, max_days: int) -> FeedOptions:
+    """What the change feed tells of."""
+    return FeedOptions(
+        kind_of=lambda path: kind_by_suffix(path, config.document_suffixes),
+        is_hidden=lambda path: any(guards(folder, path) for folder in config.hidden_folders),
+        max_bytes=config.max_note_bytes,
+        max_days=max_days,
     )
 
 

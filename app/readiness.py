@@ -124,6 +124,7 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...]) -> Re
     problems = [
         *warnings,
         *index.warnings,
+        *vault.feed.database.warnings,
         *_embedding_problems(embedding),
         *vault.obsidian.problems(),
         *format_warnings(vault),
@@ -177,7 +178,12 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...]) -> Re
         journal=journal,
         sqlite=SqlitePart(driver=index.sqlite_driver, extensions=index.sqlite_extensions),
         extraction_failures=_failures(vault, caller),
-        recovered=(*index.recovered, *vault.journal.recovered, *_settled(vault, caller)),
+        recovered=(
+            *index.recovered,
+            *vault.journal.recovered,
+            *vault.feed.database.recovered,
+            *_settled(vault, caller),
+        ),
         vault=VaultFacts(name=vault.config.name, notes=notes, documents=documents),
         warnings=tuple(problems),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from app.auth.credentials import Principal
+from app.holding import hold_back
 from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.errors import ErrorCode, VaultError
@@ -57,6 +58,7 @@ class Runtime:
         at_once = invoke_at_once(operation, self.vault, caller, args)
         if at_once is not None:
             return at_once
+        await hold_back(self.workers, self.vault, operation, caller, args)
         return await self.in_pool(invoke, operation, self.vault, caller, args)
 
     async def invoke_as(self, name: str, caller: Caller, run: Callable[[Caller], Result]) -> Result:

@@ -340,6 +340,8 @@ class ServerSettings(Section):
     """A body that is no document within."""
     max_connections: Whole = 256
     """Connections at once."""
+    max_streams: Whole = 32
+    """Event streams and waiting calls at once."""
     worker_threads: Annotated[OptionalWhole, Otherwise("4 × cores, ≤ 32")] = None
     """Pool that operations run in."""
     state_dir: Annotated[OptionalPath, Otherwise("platform folder")] = None
@@ -587,6 +589,13 @@ class MemorySettings(Section):
     """Its folder."""
 
 
+class ChangeSettings(Section):
+    """The change feed."""
+
+    max_days: Whole = 30
+    """How long a change is kept in it."""
+
+
 class MaintenanceSettings(Section):
     """The checks of the vault."""
 
@@ -594,13 +603,6 @@ class MaintenanceSettings(Section):
     """Run the vault's own checks, the Python files in `.scripts`."""
     allow_writable_scripts: Switch = False
     """Run them even if the server's user could write to them."""
-
-
-class PromptSettings(Section):
-    """Prompts that the owner writes as notes."""
-
-    folder: OneFolder = FolderPath("Prompts")
-    """Where they lie."""
 
 
 class McpSettings(Section):
@@ -723,8 +725,8 @@ class Settings(Section):
     links: LinkSettings = LinkSettings()
     periodic: PeriodicSettings = PeriodicSettings()
     memory: MemorySettings = MemorySettings()
+    changes: ChangeSettings = ChangeSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
-    prompts: PromptSettings = PromptSettings()
     mcp: McpSettings = McpSettings()
     auth: AuthSettings = AuthSettings()
     limits: LimitSettings = LimitSettings()
@@ -866,7 +868,6 @@ def vault_config(settings: Settings) -> VaultConfig:
         name=settings.vault.name,
         hidden_folders=settings.vault.hidden_folders,
         protected_paths=_unless_auto(settings.vault.protected_paths),
-        prompts_folder=settings.prompts.folder,
         memory_folder=settings.memory.dir if settings.memory.enabled else None,
         read_only=settings.server.read_only,
         require_version=settings.writes.require_version,
@@ -1128,8 +1129,7 @@ def _unknown(key: str, place: str) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     sections = sorted({key.partition(".")[0] for key in names})
-    without_section = [each for each in names if each.rpartition(".")[2] == name]
-    near = without_section or get_close_matches(name, names if "." in name else [*names, *sections], n=1, cutoff=0.5)
+    near = get_close_matches(name, names if "." in name else [*names, *sections], n=1, cutoff=0.5)
     return f"; the nearest is {near[0]}" if near else ""
 
 

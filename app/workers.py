@@ -1,14 +1,19 @@
-"""The bounded pool of threads that blocking work runs in."""
+"""What one server shares among its requests: threads for blocking work, and places for those that wait without one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
 import anyio
 
+from operations.errors import ErrorCode, VaultError
+
 Answer = TypeVar("Answer")
+
+MAX_STREAMS = 32
 
 
 class Workers:
@@ -18,8 +23,14 @@ class Workers:
     passing the event loop first and without a lock of Python's own, which on two cores makes a read a third faster.
     """
 
-    def __init__(self, threads: int) -> None:
-        """At most `threads` calls run at once, further ones wait; a thread starts when it is first needed."""
+    def __init__(self, threads: int, *, max_streams: int = MAX_STREAMS) -> None:
+        """At most `threads` calls run at once, further ones wait; a thread starts when it is first needed.
+
+        Args:
+            max_streams: Event streams and held calls that are open at once.
+        """
+        self._max_streams = max_streams
+        self._streams = 0
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="worker")
 
     async def run(self, function: Callable[..., Answer], *args: object) -> Answer:
@@ -37,6 +48,25 @@ class Workers:
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait([done])
             raise
+
+    @contextmanager
+    def stream(self) -> Generator[None]:
+        """A place for something that stays open for long; only for the event loop.
+
+        Raises:
+            VaultError: `rate_limited` when all places are taken.
+        """
+        if self._streams >= self._max_streams:
+            raise VaultError(
+                ErrorCode.RATE_LIMITED,
+                f"{self._max_streams} event streams and waiting calls are open already (server.max_streams); "
+                "close one, or ask again without waiting",
+            )
+        self._streams += 1
+        try:
+            yield
+        finally:
+            self._streams -= 1
 
     def close(self) -> None:
         """Take no more work; what runs goes on to its end, and its thread ends with it."""

@@ -3,6 +3,7 @@
 from operations import (
     callouts,
     canvas,
+    changes,
     deleting,
     discovery,
     edits,
@@ -69,6 +70,7 @@ DOMAINS = (
     expiries,
     maintenance,
     callouts,
+    changes,
 )
 """The modules that declare operations; importing them is what fills the registry."""
 
@@ -132,6 +134,7 @@ _ORDER = (
     "vault_connect_canvas_nodes",
     "vault_update_canvas_node",
     "vault_delete_canvas_node",
+    "vault_changes",
     "vault_overview",
     "vault_workspace_state",
     "vault_list_bookmarks",

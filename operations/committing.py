@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from operations.caller import Caller
 from operations.errors import ErrorCode, VaultError
-from operations.index.indexer import as_listed
+from operations.store.feed_rows import Author
 from operations.store.journal_records import Draft
-from operations.store.paths import FolderPath, VaultPath
+from operations.store.paths import FolderPath, VaultPath, as_listed
 from operations.store.steps import Deletion, FolderRemoval, Plan, Put, Renaming, Step, Trashing
 from operations.store.tree import Entry, StoredFile
 from operations.store.way_back import Standing, contents_of, standing_of, take_back
@@ -65,7 +65,7 @@ def commit(
     except BaseException as error:
         _taken_back(vault, plan, steps, len(outcomes), change_id, error)
         raise
-    _completed(vault, plan, (*outcomes, result), steps, change_id)
+    _completed(vault, caller, plan, (*outcomes, result), steps, change_id)
     return result
 
 
@@ -100,7 +100,12 @@ def _begun(vault: Vault, caller: Caller, plan: Plan, summary: str, undoes: str |
 
 
 def _completed(
-    vault: Vault, plan: Plan, outcomes: Sequence[object], steps: Sequence[Step[object]], change_id: str | None
+    vault: Vault,
+    caller: Caller,
+    plan: Plan,
+    outcomes: Sequence[object],
+    steps: Sequence[Step[object]],
+    change_id: str | None,
 ) -> None:
     trashed: dict[str, str] = {}
     for step, outcome in zip(steps, outcomes, strict=True):
@@ -114,10 +119,11 @@ def _completed(
         except VaultError as refusal:
             # The files have changed; the next start sees by their versions that all of it has happened.
             logger.warning("change not marked as complete", extra={"reason": refusal.message})
-    _tell_index(vault, steps, outcomes)
+    _tell(vault, caller, steps, outcomes)
 
 
-def _tell_index(vault: Vault, steps: Sequence[Step[object]], outcomes: Sequence[object]) -> None:
+def _tell(vault: Vault, caller: Caller, steps: Sequence[Step[object]], outcomes: Sequence[object]) -> None:
+    """Tell the index and the change feed what has happened, while the files' locks are still held."""
     changed: list[VaultPath] = []
     removed: list[VaultPath | FolderPath] = []
     moved: list[tuple[VaultPath | FolderPath, VaultPath | FolderPath]] = []
@@ -132,6 +138,8 @@ def _tell_index(vault: Vault, steps: Sequence[Step[object]], outcomes: Sequence[
             changed.append(outcome.path)
     renamed = [_renamed(path, moved) for path in changed]
     vault.index.record(changed=renamed, removed=removed, moved=moved)
+    author = Author(caller.call.operation, caller.principal)
+    vault.feed.written(author, changed=renamed, removed=removed, moved=moved)
 
 
 def _renamed(path: VaultPath, moved: Sequence[tuple[VaultPath | FolderPath, VaultPath | FolderPath]]) -> VaultPath:

@@ -1,5 +1,6 @@
 """The suffix rule: what a path is, decided before any look at the disk (vault-contract §3)."""
 
+from collections.abc import Collection
 from enum import StrEnum
 
 from operations.access import is_hidden
@@ -24,10 +25,15 @@ class Kind(StrEnum):
 
 def kind_of(vault: Vault, path: VaultPath) -> Kind:
     """The kind a file of that name has; any letter case of the suffix counts."""
+    return kind_by_suffix(path, vault.config.document_suffixes)
+
+
+def kind_by_suffix(path: VaultPath, document_suffixes: Collection[str]) -> Kind:
+    """The kind a file of that name has where files of some suffixes are documents."""
     suffix = path.suffix
     if suffix == NOTE_SUFFIX:
         return Kind.NOTE
-    return Kind.DOCUMENT if suffix in vault.config.document_suffixes else Kind.FILE
+    return Kind.DOCUMENT if suffix in document_suffixes else Kind.FILE
 
 
 def require_note(vault: Vault, caller: Caller, path: VaultPath) -> None:

@@ -116,6 +116,17 @@ RunAtOnce = Callable[[Vault, Caller, OperationInput], OperationResult | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a call waits for that has nothing to answer yet; it is held back without a thread of its own."""
+
+    seconds: float
+    is_over: Callable[[], bool]
+    """Whether there may be something by now, as far as this process knows; costs nothing."""
+    look: Callable[[], bool]
+    """Whether there may be something by now, other processes asked too; costs a look at a file."""
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One entry of the registry."""
 
@@ -136,6 +147,7 @@ class Operation:
     long: bool
     at_once: RunAtOnce | None
     run: Run
+    waiting: Callable[[Vault, Caller, OperationInput], Waiting | None] | None = None
 
     @property
     def writes(self) -> bool:
@@ -163,6 +175,7 @@ def operation(
     long: bool = False,
     text: Callable[[Any, Any], Text | None] | None = None,
     at_once: Callable[[Vault, Caller, Any], OperationResult | None] | None = None,
+    waiting: Callable[[Vault, Caller, Any], Waiting | None] | None = None,
     beside_data: bool = False,
 ) -> Callable[[Callable[[Vault, Caller, In], Out]], Callable[[Vault, Caller, In], Out]]:
     """Register the decorated function; its annotations name the models, its docstring is the description.
@@ -174,6 +187,8 @@ def operation(
         large_result: The answer can exceed what clients show by default.
         at_once: The result of a call that waits for nothing, else `None`. It may be called in the event loop, as the
             way to a thread and back costs more than such a call.
+        waiting: What a call waits for, `None` as soon as it has something to answer. A surface asks before it runs the
+            operation, and again when what was waited for may be there.
         long: It may take more than a moment and tells its steps to `caller.progress`.
     """
 
@@ -198,6 +213,7 @@ def operation(
             large_result=large_result,
             long=long,
             at_once=at_once,
+            waiting=waiting,
             run=cast("Run", function),  # `invoke` passes an instance of `input_model`
         )
         return function

@@ -16,6 +16,7 @@ from operations.markdown.task_status import DEFAULT_REGISTRY, StatusRegistry
 from operations.obsidian_settings import ObsidianSettings
 from operations.recovery import Recovered, recover
 from operations.search.service import SearchService
+from operations.store.change_feed import ChangeFeed
 from operations.store.journal import Journal
 from operations.store.locks import PathLocks
 from operations.store.paths import FolderPath
@@ -25,7 +26,6 @@ MEBIBYTE = 1024 * 1024
 
 
 _MEMORY_FOLDER: Final = FolderPath("About Me")
-_PROMPTS_FOLDER: Final = FolderPath("Prompts")
 
 
 class TimestampPolicy(StrEnum):
@@ -71,8 +71,6 @@ class VaultConfig:
     """`None` protects the memory folder and the daily folder."""
     memory_folder: FolderPath | None = _MEMORY_FOLDER
     """`None` switches the memory off: its folder is one like any other then."""
-    prompts_folder: FolderPath = _PROMPTS_FOLDER
-    """Its own notes, not those below, are prompts where they carry the tag."""
     read_only: bool = False
     require_version: bool = False
     timestamp: TimestampPolicy = TimestampPolicy.IF_PRESENT
@@ -122,6 +120,7 @@ class Vault:
     index: VaultIndex
     search: SearchService
     journal: Journal
+    feed: ChangeFeed
     scripts: CheckScripts | None = None
     """The vault's own checks; `None` when the owner switched them off."""
     statuses: StatusRegistry = DEFAULT_REGISTRY
@@ -137,6 +136,7 @@ class Vault:
         if not self.config.read_only:
             self.recovered.extend(recover(self.tree, self.journal, self.locks))
             self._forget_old_changes()
+        self.feed.begin()
         self.index.start()
         self.search.start()
 
@@ -146,6 +146,7 @@ class Vault:
         self.index.close()
         self.extractor.close()
         self.journal.close()
+        self.feed.database.close()
         self.tree.close()
 
     def _forget_old_changes(self) -> None:

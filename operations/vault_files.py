@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping
 from operations.access import is_hidden
 from operations.caller import Caller
 from operations.errors import ErrorCode, VaultError
-from operations.index.indexer import as_listed
 from operations.index.queries import files_with_problems, known_states
 from operations.index_access import WAIT_SECONDS, reading_index
 from operations.linking.names import is_canvas, is_note
 from operations.linking.resolver import LinkResolver
 from operations.note_text import decode_note
-from operations.store.paths import guards
+from operations.store.paths import as_listed, guards
 from operations.store.tree import Entry, EntryKind, StoredFile
 from operations.store.walk import walk
 from operations.vault import Vault

@@ -44,7 +44,7 @@ from operations.index.task_rows import DEFAULT_TASK_RULES, TaskRules
 from operations.linking.names import is_canvas, link_key
 from operations.search.chunker import Chunk
 from operations.search.terms import delete_chunk_terms, insert_chunk_terms
-from operations.store.paths import FolderPath, VaultPath, guard_path, listed_path
+from operations.store.paths import VaultPath, as_listed, guard_path
 from operations.store.tree import Entry, FileState, Tree, version_of
 
 logger = logging.getLogger(__name__)
@@ -339,18 +339,6 @@ def documents_without_text(connection: Connection, limit: int) -> list[VaultPath
     )
     listed = (as_listed(path) for path in connection.execute(waiting).scalars())
     return [path for path in listed if path is not None]
-
-
-def as_listed(path: str) -> VaultPath | None:
-    """The path that folders list in exactly this spelling, in whatever Unicode form; `None` when it is hidden."""
-    folder = FolderPath("")
-    listed: VaultPath | None = None
-    for segment in path.split("/"):
-        listed = listed_path(folder, segment)
-        if listed is None:
-            return None
-        folder = FolderPath(listed)
-    return listed
 
 
 def _forget_children(connection: Connection, file_ids: Sequence[int]) -> None:

@@ -7,10 +7,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Connection,
@@ -41,15 +41,6 @@ _IDS_A_STATEMENT: Final = 500
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _PREFIXED_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
 SAMPLES: Final = 5
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
-    """A window of a list, and how long the whole list is."""
-
-    rows: list[T]
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +113,6 @@ class TagCount:
 
     tag: str
     notes: int
-
-
-@dataclass(frozen=True, slots=True)
-class NoteCoverage:
-    """How many notes there are, and how many go without tags and properties."""
-
-    notes: int
-    untagged: int
-    without_properties: int
-    tags: int
-    """Different tags."""
-    property_keys: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,69 +228,17 @@ def known_states(connection: Connection) -> dict[str, tuple[int, int, int]]:
 
 
 def recent_notes(
-    connection: Connection,
-    scope: Scope = WHOLE_VAULT,
-    *,
-    sort_by: SortBy = SortBy.MODIFIED,
-    limit: int,
-    offset: int = 0,
-) -> Found["IndexedFile"]:
+    connection: Connection, scope: Scope = WHOLE_VAULT, *, sort_by: SortBy = SortBy.MODIFIED, limit: int
+) -> list[IndexedFile]:
     """Notes of the scope, newest first, then by path."""
     newest = files.c.mtime_ns if sort_by is SortBy.MODIFIED else files.c.created_ns
     statement = (
-        select(*_FILE_COLUMNS).where(files.c.kind == "note", scope.condition()).order_by(newest.desc(), files.c.path)
-    )
-    return _found(connection, statement, _file, limit, offset)
-
-
-def notes_in(connection: Connection, scope: Scope, *, limit: int, offset: int) -> Found["IndexedFile"]:
-    """Notes of the scope by path."""
-    statement = select(*_FILE_COLUMNS).where(scope.condition(), files.c.kind == "note").order_by(files.c.path)
-    return _found(connection, statement, _file, limit, offset)
-
-
-def _found(
-    connection: Connection,
-    statement: "Select[*tuple[Any, ...]]",
-    made: Callable[["Row[*tuple[Any, ...]]"], T],
-    limit: int,
-    offset: int,
-) -> Found[T]:
-    rows = [made(row) for row in connection.execute(statement.limit(limit).offset(offset))]
-    if len(rows) < limit and (rows or not offset):
-        return Found(rows, offset + len(rows))
-    counted = select(func.count()).select_from(statement.order_by(None).with_only_columns(files.c.id).subquery())
-    return Found(rows, int(connection.execute(counted).scalar_one()))
-
-
-def notes_modified_between(
-    connection: Connection, first_ns: int, behind_ns: int, scope: Scope = WHOLE_VAULT, *, limit: int = 50
-) -> list[IndexedFile]:
-    """Notes of the scope whose last change lies in the time from `first_ns` until before `behind_ns`, newest first."""
-    statement = (
         select(*_FILE_COLUMNS)
-        .where(files.c.kind == "note", files.c.mtime_ns >= first_ns, files.c.mtime_ns < behind_ns, scope.condition())
-        .order_by(files.c.mtime_ns.desc(), files.c.path)
+        .where(files.c.kind == "note", scope.condition())
+        .order_by(newest.desc(), files.c.path)
         .limit(limit)
     )
     return [_file(row) for row in connection.execute(statement)]
-
-
-def note_coverage(connection: Connection, scope: Scope = WHOLE_VAULT) -> NoteCoverage:
-    """How notes of the scope use tags and properties."""
-    in_scope = select(files.c.id).where(files.c.kind == "note", scope.condition())
-
-    def counted(column: ColumnElement[Any], table_id: ColumnElement[Any]) -> int:
-        return connection.execute(select(func.count(column.distinct())).where(table_id.in_(in_scope))).scalar_one()
-
-    notes = counted(files.c.id, files.c.id)
-    return NoteCoverage(
-        notes=notes,
-        untagged=notes - counted(tags.c.file_id, tags.c.file_id),
-        without_properties=notes - counted(properties.c.file_id, properties.c.file_id),
-        tags=counted(tags.c.tag_key, tags.c.file_id),
-        property_keys=counted(properties.c.key, properties.c.file_id),
-    )
 
 
 def files_in(
@@ -368,8 +295,8 @@ def files_with_problems(connection: Connection, scope: Scope = WHOLE_VAULT) -> l
 
 
 def notes_with_tag(
-    connection: Connection, tag: str, scope: Scope = WHOLE_VAULT, *, exact: bool = False, limit: int, offset: int = 0
-) -> Found["TaggedFile"]:
+    connection: Connection, tag: str, scope: Scope = WHOLE_VAULT, *, exact: bool = False, limit: int
+) -> list[TaggedFile]:
     """Notes that have a tag or, unless `exact`, one below it; newest first, then by path.
 
     Args:
@@ -388,8 +315,9 @@ def notes_with_tag(
         .where(named, scope.condition())
         .group_by(files.c.id)
         .order_by(files.c.mtime_ns.desc(), files.c.path)
+        .limit(limit)
     )
-    return _found(connection, statement, lambda row: TaggedFile(_file(row), row[-1]), limit, offset)
+    return [TaggedFile(_file(row), row[-1]) for row in connection.execute(statement)]
 
 
 def notes_with_key(connection: Connection, key: str, scope: Scope = WHOLE_VAULT) -> list[str]:
@@ -485,8 +413,8 @@ def property_values(
 
 
 def notes_with_property(
-    connection: Connection, key: str, value: str, scope: Scope = WHOLE_VAULT, *, limit: int, offset: int = 0
-) -> Found["IndexedFile"]:
+    connection: Connection, key: str, value: str, scope: Scope = WHOLE_VAULT, *, limit: int
+) -> list[IndexedFile]:
     """Notes in which a property, or an item of it, has a value; newest first, then by path.
 
     A value that is a whole finite number also finds equal numbers, `1`, `0`, `true` and `false` find checkboxes.
@@ -502,8 +430,9 @@ def notes_with_property(
         select(*_FILE_COLUMNS)
         .where(files.c.id.in_(has_it), scope.condition())
         .order_by(files.c.mtime_ns.desc(), files.c.path)
+        .limit(limit)
     )
-    return _found(connection, statement, _file, limit, offset)
+    return [_file(row) for row in connection.execute(statement)]
 
 
 def number_of(text: str) -> float | None:

@@ -42,7 +42,6 @@ from operations.index.indexer import (
     ReadFile,
     Rules,
     Stamp,
-    as_listed,
     documents_without_text,
     files_at_or_below,
     forget,
@@ -54,8 +53,8 @@ from operations.index.indexer import (
 from operations.index.lead import Lead
 from operations.index.memory import return_free_memory
 from operations.index.queries import count_rows, fact, set_fact
-from operations.index.values import CacheStatus, IndexConfig, IndexPhase, IndexState
-from operations.store.paths import FolderPath, VaultPath, guard_path
+from operations.index.values import CacheStatus, DiskListener, IndexConfig, IndexPhase, IndexState
+from operations.store.paths import FolderPath, VaultPath, as_listed, guard_path
 from operations.store.tree import Entry, EntryKind, Tree
 from operations.store.walk import walk
 from operations.store.watcher import Watcher
@@ -110,6 +109,7 @@ class VaultIndex:
         extractor: Extractor,
         chunk_file: ChunkFile,
         on_chunks: Callable[[], None] | None = None,
+        listener: DiskListener | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         driver: Driver | None = None,
     ) -> None:
@@ -117,6 +117,7 @@ class VaultIndex:
 
         Args:
             on_chunks: Called after chunks were stored or removed, in the thread that did it; must return at once.
+            listener: Told of the files of the vault whenever they are compared with the disk.
             driver: By default the best one there is.
 
         Raises:
@@ -127,6 +128,7 @@ class VaultIndex:
         self._extractor = extractor
         self._chunk_file = chunk_file
         self._on_chunks = on_chunks
+        self._listener = listener
         self._clock = clock
         self._driver = driver or choose_driver()
         self._wake = threading.Condition()
@@ -421,14 +423,15 @@ class VaultIndex:
             known = stamps_of(connection)
             is_same_reading = fact(connection, "reading") == self._reading()
         wanted: list[Entry] = []
-        seen: set[str] = set()
+        present: list[Entry] = []
         for entry in walk(self._tree, is_visible=self._indexer.rules.is_visible):
             if entry.kind is EntryKind.FILE:
-                seen.add(entry.path)
+                present.append(entry)
                 if not is_same_reading or self._is_due_entry(entry, known.get(entry.path)):
                     wanted.append(entry)
             if self._stopping.is_set():
                 return
+        seen = {entry.path for entry in present}
         gone = {path: stamp for path, stamp in known.items() if path not in seen}
         if not is_same_reading:
             known = {path: stamp._replace(version="") for path, stamp in known.items()}
@@ -456,6 +459,7 @@ class VaultIndex:
             },
         )
         self._documents_due.set()
+        self._tell_listener(lambda listener: listener.compared(present))
 
     def _is_due_entry(self, entry: Entry, stamp: Stamp | None) -> bool:
         rules = self._indexer.rules
@@ -469,10 +473,12 @@ class VaultIndex:
         """Take in what the watcher told of."""
         entries: dict[str, Entry] = {}
         gone: dict[str, Stamp] = {}
+        looks: dict[str, list[Entry]] = {}
         with self._database.read() as connection:
             for spelled in sorted(paths):
                 listed = as_listed(spelled)
                 found = [] if listed is None or self._indexer.rules.is_hidden(listed) else self._entries_at(listed)
+                looks[spelled if listed is None else listed] = found
                 present = {entry.path for entry in found}
                 stored = files_at_or_below(connection, spelled if listed is None else listed)
                 gone.update((path, stamp) for path, stamp in stored.items() if path not in present)
@@ -487,6 +493,7 @@ class VaultIndex:
         self._remove_absent({path: stamp for path, stamp in gone.items() if path not in entries})
         if self._take_in(list(entries.values()), known):
             self._documents_due.set()
+        self._tell_listener(lambda listener: listener.looked(looks))
 
     def _entries_at(self, path: VaultPath) -> list[Entry]:
         """The file at `path`, or the files below it; none when nothing visible is there."""
@@ -768,6 +775,18 @@ class VaultIndex:
         config = self._config
         lengths = f"{config.max_note_bytes} {config.max_searched_bytes} {' '.join(config.text_suffixes)}"
         return f"{READING_VERSION} {config.chunk_digest} {lengths} {config.task_rules.digest}"
+
+    def _tell_listener(self, tell: Callable[[DiskListener], Iterable[VaultPath]]) -> None:
+        """Tell what was found on the disk; what is being written right now is looked at again."""
+        if self._listener is None:
+            return
+        try:
+            late = tell(self._listener)
+        except Exception:
+            logger.exception("changes on the disk are not told yet")
+        else:
+            if late:
+                self._request(late)
 
     def _tell_chunks(self) -> None:
         if self._on_chunks is None:

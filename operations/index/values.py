@@ -1,12 +1,15 @@
 """What the index is told by its owner, and what it says about itself."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 from operations.index.task_rows import DEFAULT_TASK_RULES, TaskRules
 from operations.store.paths import FolderPath, VaultPath
+from operations.store.tree import Entry
 from operations.store.watcher import WatcherStatus, WatchMode
 
 
@@ -49,6 +52,18 @@ class IndexConfig:
     watch_poll_seconds: float = 2.0
     watch_debounce_seconds: float = 0.5
     busy_seconds: float = 5.0
+
+
+class DiskListener(Protocol):
+    """Who else wants to know what the disk was found to hold; called in the index's thread."""
+
+    def looked(self, looks: Mapping[str, Sequence[Entry]]) -> Iterable[VaultPath]:
+        """Files as they are now, by the path (of a file or folder) that was looked at; what to look at again."""
+        ...
+
+    def compared(self, found: Sequence[Entry]) -> Iterable[VaultPath]:
+        """Every file of the vault; what to look at again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

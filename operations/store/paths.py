@@ -258,6 +258,18 @@ def listed_path(folder: str, name: str) -> VaultPath | None:
     return _trusted(VaultPath, text)
 
 
+def as_listed(path: str) -> VaultPath | None:
+    """The path that folders list in exactly this spelling, in whatever Unicode form; `None` when it is hidden."""
+    folder = FolderPath("")
+    listed: VaultPath | None = None
+    for segment in path.split("/"):
+        listed = listed_path(folder, segment)
+        if listed is None:
+            return None
+        folder = FolderPath(listed)
+    return listed
+
+
 def require_creatable_name(segment: str) -> None:
     """Refuse a name that some platform cannot hold, or that hides what it is.
 

@@ -964,6 +964,14 @@ CASES: Final[tuple[Parity, ...]] = (
         Request.json("POST", "/maintenance", {"checks": ["nonsense"]}),
         "invalid_parameter",
     ),
+    Parity("lists what changed", "vault_changes", {"since": "oldest"}, Request("GET", "/changes?since=oldest")),
+    Parity(
+        "refuses to wait for changes for a minute",
+        "vault_changes",
+        {"since": "oldest", "wait": 60},
+        Request("GET", "/changes?since=oldest&wait=60"),
+        "invalid_parameter",
+    ),
     Parity(
         "lists callouts",
         "vault_callouts",

@@ -82,6 +82,6 @@ def leaves(value: Any) -> Iterator[str]:
 def without_times(value: Any) -> Any:
     """A result without what differs between two vaults made one after the other."""
     if isinstance(value, dict):
-        varying = ("created", "modified", "duration_ms")
+        varying = ("created", "modified", "duration_ms", "cursor")
         return {name: without_times(member) for name, member in value.items() if name not in varying}
     return [without_times(member) for member in value] if isinstance(value, list) else value
