@@ -1,6 +1,7 @@
 """What a principal may do, and which tools it is shown (auth-and-security.md §2.2, mcp-surface §7)."""
 
 import json
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Final
@@ -65,13 +66,31 @@ class Policies:
 
     def __init__(self, database: AuthDatabase) -> None:
         self._database = database
+        self._lock = threading.Lock()
+        self._known: dict[str, Policy] = {}
+        """Of principals that came since the database was last written to, by whomever."""
+        self._known_at: int | None = None
 
     def of(self, principal: str) -> Policy:
-        """The policy of a principal.
+        """The policy of a principal, as it is stored now; every request asks.
 
         Raises:
             VaultError: `internal` when the row cannot be read: a credential must not grow because a row broke.
         """
+        now = self._database.changes
+        with self._lock:
+            if now != self._known_at:
+                self._known, self._known_at = {}, now
+            known = self._known.get(principal)
+        if known is not None:
+            return known
+        policy = self._read(principal)
+        with self._lock:
+            if now == self._known_at:
+                self._known[principal] = policy
+        return policy
+
+    def _read(self, principal: str) -> Policy:
         with self._database.read() as connection:
             row = connection.execute(
                 select(policies.c.rights, policies.c.promoted).where(policies.c.principal == principal)
