@@ -40,6 +40,7 @@ from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
 from operations.errors import VaultError
+from operations.history import HISTORY_TOOLS
 from operations.memory import MEMORY_TOOLS
 from operations.net.guarded import GuardedClient
 from operations.registry import Operation
@@ -68,7 +69,11 @@ def served_operations(settings: Settings) -> tuple[Operation, ...]:
 
 def switched_off(settings: Settings) -> frozenset[str]:
     """The operations that do not exist: those the owner disabled, and those of a feature that is off."""
-    features = ((settings.files.enabled, FILE_TOOLS), (settings.memory.enabled, MEMORY_TOOLS))
+    features = (
+        (settings.files.enabled, FILE_TOOLS),
+        (settings.memory.enabled, MEMORY_TOOLS),
+        (settings.journal.enabled, HISTORY_TOOLS),
+    )
     return frozenset(settings.server.disabled_tools).union(*(tools for is_on, tools in features if not is_on))
 
 

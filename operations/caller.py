@@ -57,6 +57,8 @@ class Call:
 
     operation: str = ""
     advisories: list[str] = field(default_factory=list[str])
+    changes: list[str] = field(default_factory=list[str])
+    """Ids of the changes it made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from operations import (
     finding,
     folders,
     frontmatter_query,
+    history,
     links,
     maintenance,
     memory,
@@ -34,6 +35,7 @@ from operations import (
     tasks,
     templates,
     text_search,
+    undoing,
 )
 from operations.registry import Operation, declared_operations
 
@@ -64,6 +66,8 @@ DOMAINS = (
     files,
     file_listing,
     canvas,
+    history,
+    undoing,
     obsidian_state,
     search_replace,
     server_info,
@@ -134,6 +138,9 @@ _ORDER = (
     "vault_connect_canvas_nodes",
     "vault_update_canvas_node",
     "vault_delete_canvas_node",
+    "vault_history",
+    "vault_diff",
+    "vault_undo",
     "vault_changes",
     "vault_overview",
     "vault_workspace_state",

@@ -96,6 +96,7 @@ def _begun(vault: Vault, caller: Caller, plan: Plan, summary: str, undoes: str |
         caller.call.advisories.append("the journal could not be written, so this change cannot be undone")
         return None
     journal.problem = None
+    caller.call.changes.append(change_id)
     return change_id
 
 

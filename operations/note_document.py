@@ -58,7 +58,7 @@ def note_document(vault: Vault, caller: Caller, args: ReadInput, wanted: Abstrac
     Raises:
         VaultError: as `vault_read`; `index_not_ready` when links are wanted.
     """
-    readable = read_text(vault, caller, args.path)
+    readable = read_text(vault, caller, args.path, version=args.version)
     part = read_part(vault, readable, args)
     is_note = readable.extraction is None
     content = part.content.removeprefix("\ufeff")

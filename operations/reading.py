@@ -11,6 +11,7 @@ from operations.access import is_hidden, require_visible
 from operations.caller import Caller
 from operations.errors import ErrorCode, VaultError
 from operations.extraction.verdict import Extraction, ExtractionStatus
+from operations.former_versions import former_version
 from operations.kinds import Kind, kind_of, require_readable_kind
 from operations.link_facts import count_links
 from operations.markdown.blocks import block_ids, read_block
@@ -132,6 +133,8 @@ class ReadInput(OperationInput):
     start_line: int | None = Field(default=None, ge=1)
     limit: int | None = Field(default=None, ge=1)
     """Lines."""
+    version: str | None = None
+    """A former one, from vault_history."""
 
 
 class MapInput(OperationInput):
@@ -271,7 +274,7 @@ def read_note(vault: Vault, caller: Caller, args: ReadInput) -> NoteView:
     _require_one_mode(args)
     if args.outline:
         return map_note(vault, caller, MapInput(path=args.path))
-    readable = read_text(vault, caller, args.path)
+    readable = read_text(vault, caller, args.path, version=args.version)
     if args.properties_only:
         return _properties_of(vault, readable)
     return read_part(vault, readable, args)
@@ -286,6 +289,8 @@ def _require_one_mode(args: ReadInput) -> None:
             ErrorCode.INVALID_PARAMETER,
             "outline, properties_only, section and start_line/limit exclude each other; send one of them",
         )
+    if args.version is not None and (args.outline or args.properties_only):
+        raise VaultError(ErrorCode.INVALID_PARAMETER, "a former version is read as text; leave out the other modes")
     if args.level is not None and args.section is None:
         raise VaultError(ErrorCode.INVALID_PARAMETER, "level belongs to section; send section too")
 
@@ -381,11 +386,14 @@ def opening_of(vault: Vault, caller: Caller, path: VaultPath, *, max_bytes: int)
     return cut[: cut.rfind(b"\n", 0, max_bytes) + 1 or max_bytes].decode("utf-8", "ignore").rstrip()
 
 
-def read_text(vault: Vault, caller: Caller, path: VaultPath, *, text_needed: bool = True) -> Readable:
+def read_text(
+    vault: Vault, caller: Caller, path: VaultPath, *, text_needed: bool = True, version: str | None = None
+) -> Readable:
     """A note's text, or the text extracted from a document.
 
     Args:
         text_needed: Refuse a document from which no text comes.
+        version: A former version instead of what stands there.
 
     Raises:
         VaultError: `not_found`, `is_directory`, `invalid_path`, `too_large`, `document_no_text`,
@@ -394,9 +402,9 @@ def read_text(vault: Vault, caller: Caller, path: VaultPath, *, text_needed: boo
     kind = require_readable_kind(vault, caller, path)
     require_visible(vault, caller, path)
     if kind is Kind.NOTE:
-        stored = vault.tree.read(path, max_bytes=vault.config.max_note_bytes)
+        stored = _stored(vault, caller, path, vault.config.max_note_bytes, version)
         return Readable(stored, decode_note(stored.data))
-    stored = vault.tree.read(path, max_bytes=vault.config.max_document_bytes)
+    stored = _stored(vault, caller, path, vault.config.max_document_bytes, version)
     extraction = vault.extractor.extract(stored.data, suffix=path.suffix)
     if text_needed and extraction.status is not ExtractionStatus.EXTRACTED:
         raise VaultError(
@@ -404,6 +412,15 @@ def read_text(vault: Vault, caller: Caller, path: VaultPath, *, text_needed: boo
             f"no text comes from '{stored.path}' ({extraction.status}): {extraction.detail or 'it holds none'}",
         )
     return Readable(stored, extraction.text, extraction)
+
+
+def _stored(vault: Vault, caller: Caller, path: VaultPath, max_bytes: int, version: str | None) -> StoredFile:
+    present = None
+    if version is None or vault.tree.find(path) is not None:
+        present = vault.tree.read(path, max_bytes=max_bytes)
+    if present is not None and version in (None, present.version):
+        return present
+    return former_version(vault, caller, path, version or "")
 
 
 def read_part(vault: Vault, readable: Readable, args: ReadInput) -> NoteText:

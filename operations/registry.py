@@ -66,6 +66,8 @@ class Route:
     """Further names of query parameters, as (name here, argument): `q` of a search is its `query`."""
     spread: tuple[str, ...] = ()
     """Arguments that are objects and whose members are query parameters too: `due_before` is `due`'s `before`."""
+    leaves_out: tuple[str, ...] = ()
+    """Arguments that another route of the operation takes in place of those of this one."""
     bare: str = ""
     """The member of the result that is the whole answer on this route, where history gave it no object around it."""
 

@@ -1,13 +1,14 @@
 """The OpenAPI document, made from the registry; `openapi.yaml` is this, written down (a test compares)."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import cast
 
 import yaml
 from pydantic import BaseModel, JsonValue
 from pydantic.json_schema import models_json_schema
 
-from app.rest.mechanical import BODILESS, DRY_RUN, VERSION
+from app.rest.mechanical import BODILESS, DRY_RUN, SEGMENT, VERSION
 from app.rest.vault_contract import HANDWRITTEN_MODELS, IF_MATCH, SERVER_ROUTES, TEXT_REPLACEMENT, VAULT_ROUTES
 from operations.edits import ReplaceTextInput
 from operations.errors import ErrorCode
@@ -160,13 +161,16 @@ def _described(operation: Operation, route: Route, schemas: Json) -> Json:
     if "{path:path}" in route.path:
         is_folder = operation.input_model.model_fields["path"].annotation is FolderPath
         parameters.append(path_parameter(f"Vault-relative path{' of the folder; empty for the root' * is_folder}."))
+    segments = SEGMENT.findall(route.path)
+    parameters.extend(path_parameter("As vault_history gives it.", name) for name in segments)
+    in_url = {*(["path"] if "{path:path}" in route.path else []), *segments}
     if route.method in BODILESS:
-        without = {"path"} if parameters else set[str]()
+        without = {*in_url, *route.leaves_out}
         parameters.extend(
             _query_parameters(operation.input_model, without, {argument: name for name, argument in route.renamed})
         )
         parameters.extend(_member_parameters(operation.input_model, route.spread))
-    elif (body := _body(operation.input_model, without_path=bool(parameters))) is not None:
+    elif (body := _body(operation.input_model, in_url)) is not None:
         described["requestBody"] = body
         if DRY_RUN in operation.input_model.model_fields:
             parameters.append(_switch_parameter(operation.input_model))
@@ -197,9 +201,9 @@ def failures() -> Json:
     return {status: {"$ref": "#/components/responses/Failure"} for status in ("400", "401", "404", "default")}
 
 
-def path_parameter(description: str) -> Json:
-    """The path that ends a route."""
-    return {"name": "path", "in": "path", "required": True, "description": description, "schema": {"type": "string"}}
+def path_parameter(description: str, name: str = "path") -> Json:
+    """A part of a route's path."""
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": {"type": "string"}}
 
 
 def _query_parameters(
@@ -245,15 +249,14 @@ def _switch_parameter(model: type[OperationInput]) -> Json:
     return {"name": DRY_RUN, "in": "query", "required": False, "description": "As in the body.", "schema": shown}
 
 
-def _body(model: type[OperationInput], *, without_path: bool) -> Json | None:
-    """The JSON body of a route; none where the path is all an operation takes."""
-    if without_path:
-        schema = _object_without(model, ("path",))
+def _body(model: type[OperationInput], in_url: AbstractSet[str]) -> Json | None:
+    """The JSON body of a route; none where the URL holds all that an operation takes."""
+    if in_url:
+        schema = _object_without(model, in_url)
         if not schema["properties"]:
             return None
     else:
         schema = {"$ref": REF.format(model=model.__name__)}
-    in_url = {"path"} if without_path else set[str]()
     required = any(field.is_required() for name, field in model.model_fields.items() if name not in in_url)
     return {"required": required, "content": {"application/json": {"schema": schema}}}
 

@@ -1,5 +1,6 @@
 """Routes that follow from an operation's binding alone: the same names in the query or in a JSON body."""
 
+import re
 from collections.abc import Sequence
 
 import pydantic_core
@@ -25,6 +26,7 @@ from operations.registry import Operation, OperationResult, Route
 VERSION = "expected_version"
 """The argument that may also be sent as `If-Match`."""
 DRY_RUN = "dry_run"
+SEGMENT = re.compile(r"\{(\w+)\}")
 BODILESS = frozenset({"GET", "DELETE"})
 """Methods whose arguments stand in the query."""
 
@@ -81,15 +83,20 @@ def _bare_response(result: OperationResult, member: str) -> Response:
 def _http_route(runtime: Runtime, operation: Operation, route: Route) -> TemplateRoute:
     prefix = route.path.removesuffix("{path:path}")
     takes_path = prefix != route.path
+    segments = SEGMENT.findall(route.path)
     takes_version = VERSION in operation.input_model.model_fields
 
     async def endpoint(request: Request) -> Response:
         given: dict[str, JsonValue] = {"path": path_below(request, prefix.encode())} if takes_path else {}
+        given |= {name: request.path_params[name] for name in segments}
         if takes_version and (version := expected_version(request)) is not None:
             given[VERSION] = version
         query = query_of(request)
-        if takes_path and "path" in query:
-            raise VaultError(ErrorCode.INVALID_PARAMETER, "'path' stands in the URL already; leave it out of the query")
+        twice = [name for name in (*(["path"] if takes_path else []), *segments) if name in query]
+        if twice:
+            raise VaultError(
+                ErrorCode.INVALID_PARAMETER, f"'{twice[0]}' stands in the URL already; leave it out of the query"
+            )
         if route.method in BODILESS:
             args = input_from_query(operation.input_model, _as_arguments(query, route), given, spread=route.spread)
         else:

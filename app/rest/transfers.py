@@ -23,6 +23,7 @@ from operations.documents import (
 from operations.invoke import require_right
 from operations.registry import OperationResult
 from operations.store.paths import VaultPath
+from operations.store.tree import StoredFile
 from operations.store.writes import Upload
 
 Stored = TypeVar("Stored", bound=OperationResult)
@@ -108,6 +109,17 @@ async def send_file(runtime: Runtime, request: Request, caller: Caller, path: Va
     return _FileResponse(
         _chunks(runtime, opened.file, opened.state.size), stack, media_type=media_type, headers=headers
     )
+
+
+def former_file(stored: StoredFile) -> Response:
+    """A file as it stood at a former version."""
+    headers = {
+        "ETag": f'"{stored.version}"',
+        "Cache-Control": "private, no-cache",
+        "Content-Security-Policy": FORBIDDING,
+    }
+    media_type = mimetypes.guess_type(stored.path.name, strict=False)[0] or "application/octet-stream"
+    return Response(stored.data, media_type=media_type, headers=headers)
 
 
 class _FileResponse(StreamingResponse):

@@ -25,7 +25,7 @@ from app.rest.requests import (
     require_raw_body,
     whole_number,
 )
-from app.rest.transfers import receive_upload, send_file
+from app.rest.transfers import former_file, receive_upload, send_file
 from app.routes import TemplateRoute
 from app.runtime import Runtime
 from app.validation import unknown_names
@@ -34,6 +34,7 @@ from operations.editing import Start
 from operations.edits import PatchInput, PluginSwitches, ReplaceTextInput, patch_note, replace_text_in
 from operations.errors import ErrorCode, VaultError
 from operations.folders import ListResult
+from operations.former_versions import former_version
 from operations.invoke import require_right
 from operations.kinds import Kind, kind_of
 from operations.note_document import INCLUDABLE, note_document
@@ -48,7 +49,7 @@ ROUTE = "/vault/{path:path}"
 _PERCENT_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")  # `%C3` in `%C3%9Cberblick`; not the `% o` of `50% off`
 
 _READ_PARAMETERS = frozenset(
-    {"section", "level", "start_line", "limit", "outline", "properties_only", "include", "raw"}
+    {"section", "version", "level", "start_line", "limit", "outline", "properties_only", "include", "raw"}
 )
 
 
@@ -90,7 +91,7 @@ class VaultRoutes:
         if kind_of(self._runtime.vault, path) is not Kind.NOTE:
             as_bytes = query_flag(query, "raw") or preferred(accept, (MARKDOWN, BYTES)) == BYTES
             if as_bytes or (kind_of(self._runtime.vault, path) is Kind.FILE and path.suffix):
-                return await self._bytes(request, caller, path)
+                return await self._bytes(request, caller, path, query)
         if query_flag(query, "outline"):
             return await self._outline(request, caller, path, query)
         if query_flag(query, "properties_only"):
@@ -267,9 +268,13 @@ class VaultRoutes:
             raise TypeError(type(listed).__name__)
         return json_response(FolderListing.of(listed))
 
-    async def _bytes(self, request: Request, caller: Caller, path: VaultPath) -> Response:
-        """A document or any other file as it stands on disk."""
+    async def _bytes(self, request: Request, caller: Caller, path: VaultPath, query: Query) -> Response:
+        """A document or any other file as it stands on disk, or stood at a former version."""
         self._require_right("vault_read", caller)
+        if "version" in query:
+            version = query["version"][-1]
+            former = await self._runtime.in_pool(former_version, self._runtime.vault, caller, path, version)
+            return former_file(former)
         return await send_file(self._runtime, request, caller, path)
 
     async def _store(self, request: Request, caller: Caller, path: VaultPath, query: Query) -> Response:
@@ -395,9 +400,9 @@ def header_text(raw: bytes) -> str:
 
 def _read_input(path: VaultPath, query: Query) -> ReadInput:
     values: dict[str, JsonValue] = {"path": path}
-    for name in ("section", "level", "start_line", "limit"):
+    for name in ("section", "version", "level", "start_line", "limit"):
         if name in query:
-            values[name] = query[name][-1] if name == "section" else whole_number(name, query[name][-1])
+            values[name] = query[name][-1] if name in ("section", "version") else whole_number(name, query[name][-1])
     args = input_from_query(ReadInput, {}, values)
     if not isinstance(args, ReadInput):
         raise TypeError(type(args).__name__)

@@ -53,14 +53,13 @@ class ImageFiles:
 
     def chunks_of(self, version: str) -> Iterator[bytes] | None:
         """An image in pieces; `None` when it is not there."""
-        try:
-            file = (self._folder / version).open("rb")
-        except FileNotFoundError:
+        file_path = self._folder / version
+        if not file_path.exists():
             return None
 
         def pieces() -> Iterator[bytes]:
             decompressor = zlib.decompressobj()
-            with file:
+            with file_path.open("rb") as file:
                 while piece := file.read(_PIECE_BYTES):
                     yield decompressor.decompress(piece)
             yield decompressor.flush()

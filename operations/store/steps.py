@@ -9,11 +9,12 @@ Source: safety-and-automation.md §1.
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Generic, TypeVar
 
+from operations.errors import VaultError
 from operations.store.journal_images import INLINE_BYTES
 from operations.store.journal_records import FileRecord, Image
 from operations.store.paths import FolderPath, ResolvedPath, VaultPath
@@ -313,6 +314,26 @@ class FolderRemoval(Step[None]):
     def apply(self, tree: Tree) -> None:
         """Remove it."""
         remove_empty_folder(tree, self.path)
+
+
+@dataclass(frozen=True)
+class EmptyFolders(Step[list[str]]):
+    """Folders that go as far as they are empty by then; the others stay."""
+
+    paths: tuple[VaultPath, ...]
+
+    def describe(self, plan: Plan) -> None:
+        """Folders may go."""
+        plan.folders_removed += self.paths
+
+    def apply(self, tree: Tree) -> list[str]:
+        """Remove them, the deepest first; which were."""
+        removed: list[str] = []
+        for path in sorted(self.paths, key=lambda each: each.count("/"), reverse=True):
+            with suppress(VaultError, OSError):
+                remove_empty_folder(tree, path)
+                removed.append(path)
+        return removed
 
 
 def below(tree: Tree, entry: Entry) -> Iterator[Entry]:

@@ -4,7 +4,7 @@ Source: safety-and-automation.md §1.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 
@@ -12,10 +12,21 @@ from operations.errors import VaultError
 from operations.store.journal import Journal
 from operations.store.journal_records import FileRecord
 from operations.store.paths import FolderPath, VaultPath
-from operations.store.steps import Bytes, Content, Deletion, Kept, Put, Renaming, Returning, Step, version_at
+from operations.store.steps import (
+    Bytes,
+    Content,
+    Deletion,
+    EmptyFolders,
+    Kept,
+    Put,
+    Renaming,
+    Returning,
+    Step,
+    version_at,
+)
 from operations.store.trash import trashed_version
 from operations.store.tree import Entry, EntryKind, Tree
-from operations.store.writes import ChangedMeanwhile, make_folders, remove_empty_folder
+from operations.store.writes import ChangedMeanwhile, make_folders
 
 logger = logging.getLogger(__name__)
 
@@ -122,18 +133,8 @@ def take_back(
     for path in folders_removed:
         with suppress(VaultError, OSError):
             make_folders(tree, FolderPath(path))
-    remove_empty(tree, folders_made)
+    EmptyFolders(tuple(map(VaultPath, folders_made))).apply(tree)
     return sorted(left)
-
-
-def remove_empty(tree: Tree, folders: Iterable[str]) -> list[str]:
-    """Remove those of the folders that are empty, the deepest first; which were."""
-    removed: list[str] = []
-    for path in sorted(folders, key=lambda each: each.count("/"), reverse=True):
-        with suppress(VaultError, OSError):
-            remove_empty_folder(tree, VaultPath(path))
-            removed.append(path)
-    return removed
 
 
 def _taken_back(tree: Tree, record: FileRecord, contents: Contents) -> bool:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from operations.store.tree import version_of
+
 NOTE: Final = (
     "---\n"
     "# kept\n"
@@ -100,7 +102,52 @@ BOILER: Final = "Home/Boiler.md"
 URL: Final = "/vault/Home/Boiler.md"
 YESTERDAY: Final = "/periodic/daily/2026/3/14/"
 
+HISTORY_CASES: Final[tuple[Parity, ...]] = (
+    Parity(
+        "lists changes",
+        "vault_history",
+        {"path": "Home", "since": "2026-01-01", "limit": 5},
+        Request("GET", "/history?path=Home&since=2026-01-01&limit=5"),
+    ),
+    Parity(
+        "refuses a time that is none",
+        "vault_history",
+        {"since": "yesterday"},
+        Request("GET", "/history?since=yesterday"),
+        "invalid_parameter",
+    ),
+    Parity(
+        "shows how a version differs from the present text",
+        "vault_diff",
+        {"path": BOILER, "version": version_of(NOTE.encode())},
+        Request("GET", f"/diff?path={BOILER}&version={version_of(NOTE.encode())}"),
+        text=True,
+    ),
+    Parity(
+        "knows no such change",
+        "vault_diff",
+        {"change_id": "0123456789abcdef"},
+        Request("GET", "/history/0123456789abcdef"),
+        "not_found",
+    ),
+    Parity(
+        "undoes no change there is not",
+        "vault_undo",
+        {"change_id": "0123456789abcdef", "force": True},
+        Request.json("POST", "/history/0123456789abcdef/undo", {"force": True}),
+        "not_found",
+    ),
+    Parity(
+        "reads no version that was never there",
+        "vault_read",
+        {"path": BOILER, "version": "0" * 32},
+        Request("GET", f"{URL}?version={'0' * 32}"),
+        "not_found",
+    ),
+)
+
 CASES: Final[tuple[Parity, ...]] = (
+    *HISTORY_CASES,
     Parity("searches", "vault_search", {"query": "cellar", "k": 3}, Request("GET", "/search?q=cellar&k=3")),
     Parity(
         "searches with filters",
