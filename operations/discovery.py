@@ -12,7 +12,7 @@ from operations.errors import ErrorCode, VaultError
 from operations.index.queries import (
     IndexedFile,
     SortBy,
-    files_in,
+    notes_in,
     notes_with_property,
     notes_with_tag,
     property_keys,
@@ -22,7 +22,7 @@ from operations.index.queries import (
 )
 from operations.index_access import caller_scope, folder_scope, reading_index, require_complete_index
 from operations.note_facts import NoteList, facts_of
-from operations.paging import page_of
+from operations.paging import Page, page_of, window_of
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
 from operations.store.paths import FolderPath
 from operations.vault import Vault
@@ -172,15 +172,10 @@ def search_by_tag(vault: Vault, caller: Caller, args: TagInput) -> NoteList:
         raise VaultError(ErrorCode.INVALID_PARAMETER, "'tag' needs a name, with or without '#'")
     require_complete_index(vault)
     with reading_index(vault) as connection:
-        found = notes_with_tag(connection, tag, caller_scope(vault, caller), exact=args.exact, limit=EVERYTHING)
-        window, page = page_of(found, args.limit, args.offset)
-        return NoteList(
-            notes=facts_of(vault, connection, [row.file for row in window], [row.count for row in window]),
-            total=page.total,
-            truncated=page.truncated,
-            next_offset=page.next_offset,
-            advisories=page.advisories,
-        )
+        scope, window = caller_scope(vault, caller), window_of(args.limit, args.offset)
+        found = notes_with_tag(connection, tag, scope, exact=args.exact, limit=window.limit, offset=args.offset)
+        notes, counts = [row.file for row in found.rows], [row.count for row in found.rows]
+        return _note_list(vault, connection, notes, window.page(found.total, len(notes)), counts)
 
 
 @operation(
@@ -195,7 +190,9 @@ def search_by_folder(vault: Vault, caller: Caller, args: ByFolderInput) -> NoteL
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder, recursive=args.recursive)
-        return _note_list(vault, connection, files_in(connection, scope, kinds=("note",)), args.limit, args.offset)
+        window = window_of(args.limit, args.offset)
+        found = notes_in(connection, scope, limit=window.limit, offset=args.offset)
+        return _note_list(vault, connection, found.rows, window.page(found.total, len(found.rows)))
 
 
 @operation(
@@ -210,8 +207,9 @@ def search_by_property(vault: Vault, caller: Caller, args: ByPropertyInput) -> N
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder)
-        found = notes_with_property(connection, args.key, args.value, scope, limit=EVERYTHING)
-        return _note_list(vault, connection, found, args.limit, args.offset)
+        window = window_of(args.limit, args.offset)
+        found = notes_with_property(connection, args.key, args.value, scope, limit=window.limit, offset=args.offset)
+        return _note_list(vault, connection, found.rows, window.page(found.total, len(found.rows)))
 
 
 @operation(
@@ -226,8 +224,9 @@ def list_recent(vault: Vault, caller: Caller, args: RecentInput) -> NoteList:
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder)
-        found = recent_notes(connection, scope, sort_by=args.sort_by, limit=EVERYTHING)
-        return _note_list(vault, connection, found, args.limit, args.offset)
+        window = window_of(args.limit, args.offset)
+        found = recent_notes(connection, scope, sort_by=args.sort_by, limit=window.limit, offset=args.offset)
+        return _note_list(vault, connection, found.rows, window.page(found.total, len(found.rows)))
 
 
 @operation(
@@ -304,10 +303,15 @@ def list_property_values(vault: Vault, caller: Caller, args: PropertyValuesInput
     )
 
 
-def _note_list(vault: Vault, connection: Connection, found: Sequence[IndexedFile], limit: int, offset: int) -> NoteList:
-    window, page = page_of(found, limit, offset)
+def _note_list(
+    vault: Vault,
+    connection: Connection,
+    notes: Sequence[IndexedFile],
+    page: Page,
+    counts: Sequence[int] | None = None,
+) -> NoteList:
     return NoteList(
-        notes=facts_of(vault, connection, window),
+        notes=facts_of(vault, connection, notes, counts),
         total=page.total,
         truncated=page.truncated,
         next_offset=page.next_offset,

@@ -128,7 +128,7 @@ def overview(vault: Vault, caller: Caller, args: OverviewInput) -> OverviewResul
                     modified=iso_time(note.mtime_ns),
                     uri=obsidian_uri(vault.config.name, note.path),
                 )
-                for note in recent_notes(connection, scope, limit=args.recent)
+                for note in recent_notes(connection, scope, limit=args.recent).rows
             ),
             active_note=active_file(vault, caller),
             daily_note=_daily_note(vault, caller),

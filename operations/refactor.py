@@ -213,14 +213,14 @@ def rename_tag(vault: Vault, caller: Caller, args: RenameTagInput) -> RenameTagR
         scope = caller_scope(vault, caller)
         with reading_index(vault) as connection:
             require_places(vault, caller, connection, args.scope or ())
-            tagged = notes_with_tag(connection, old, scope, exact=not args.nested, limit=_EVERYTHING)
+            tagged = notes_with_tag(connection, old, scope, exact=not args.nested, limit=_EVERYTHING).rows
             indexed = {note.file.path for note in tagged} | set(notes_with_key(connection, _OLD_TAG_KEY, scope))
-            merged = [] if tag_key(old) == tag_key(new) else notes_with_tag(connection, new, scope, limit=_EVERYTHING)
+            merged = (
+                [] if tag_key(old) == tag_key(new) else notes_with_tag(connection, new, scope, limit=_EVERYTHING).rows
+            )
         files.require_present(indexed)
-        candidates = {
-            path for path in files.unindexed() | indexed if is_note(path) and (args.scope is None or is_asked_for(path))
-        }
-        notes = sorted(files.readable(candidates))
+        candidates = filter(is_note, files.unindexed() | indexed)
+        notes = sorted(files.readable(path for path in candidates if args.scope is None or is_asked_for(path)))
         plan = _plan_of(files, caller.progress.over(notes, "notes read"), old, new, nested=args.nested)
         rewrites = rewrites_of(vault, files, plan.changes)
         if not args.dry_run:

@@ -7,10 +7,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import (
     Connection,
@@ -41,6 +41,15 @@ _IDS_A_STATEMENT: Final = 500
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _PREFIXED_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
 SAMPLES: Final = 5
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """A window of a list, and how long the whole list is."""
+
+    rows: list[T]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,17 +237,39 @@ def known_states(connection: Connection) -> dict[str, tuple[int, int, int]]:
 
 
 def recent_notes(
-    connection: Connection, scope: Scope = WHOLE_VAULT, *, sort_by: SortBy = SortBy.MODIFIED, limit: int
-) -> list[IndexedFile]:
+    connection: Connection,
+    scope: Scope = WHOLE_VAULT,
+    *,
+    sort_by: SortBy = SortBy.MODIFIED,
+    limit: int,
+    offset: int = 0,
+) -> Found["IndexedFile"]:
     """Notes of the scope, newest first, then by path."""
     newest = files.c.mtime_ns if sort_by is SortBy.MODIFIED else files.c.created_ns
     statement = (
-        select(*_FILE_COLUMNS)
-        .where(files.c.kind == "note", scope.condition())
-        .order_by(newest.desc(), files.c.path)
-        .limit(limit)
+        select(*_FILE_COLUMNS).where(files.c.kind == "note", scope.condition()).order_by(newest.desc(), files.c.path)
     )
-    return [_file(row) for row in connection.execute(statement)]
+    return _found(connection, statement, _file, limit, offset)
+
+
+def notes_in(connection: Connection, scope: Scope, *, limit: int, offset: int) -> Found["IndexedFile"]:
+    """Notes of the scope by path."""
+    statement = select(*_FILE_COLUMNS).where(scope.condition(), files.c.kind == "note").order_by(files.c.path)
+    return _found(connection, statement, _file, limit, offset)
+
+
+def _found(
+    connection: Connection,
+    statement: "Select[*tuple[Any, ...]]",
+    made: Callable[["Row[*tuple[Any, ...]]"], T],
+    limit: int,
+    offset: int,
+) -> Found[T]:
+    rows = [made(row) for row in connection.execute(statement.limit(limit).offset(offset))]
+    if len(rows) < limit and (rows or not offset):
+        return Found(rows, offset + len(rows))
+    counted = select(func.count()).select_from(statement.order_by(None).with_only_columns(files.c.id).subquery())
+    return Found(rows, int(connection.execute(counted).scalar_one()))
 
 
 def files_in(
@@ -295,8 +326,8 @@ def files_with_problems(connection: Connection, scope: Scope = WHOLE_VAULT) -> l
 
 
 def notes_with_tag(
-    connection: Connection, tag: str, scope: Scope = WHOLE_VAULT, *, exact: bool = False, limit: int
-) -> list[TaggedFile]:
+    connection: Connection, tag: str, scope: Scope = WHOLE_VAULT, *, exact: bool = False, limit: int, offset: int = 0
+) -> Found["TaggedFile"]:
     """Notes that have a tag or, unless `exact`, one below it; newest first, then by path.
 
     Args:
@@ -315,9 +346,8 @@ def notes_with_tag(
         .where(named, scope.condition())
         .group_by(files.c.id)
         .order_by(files.c.mtime_ns.desc(), files.c.path)
-        .limit(limit)
     )
-    return [TaggedFile(_file(row), row[-1]) for row in connection.execute(statement)]
+    return _found(connection, statement, lambda row: TaggedFile(_file(row), row[-1]), limit, offset)
 
 
 def notes_with_key(connection: Connection, key: str, scope: Scope = WHOLE_VAULT) -> list[str]:
@@ -413,8 +443,8 @@ def property_values(
 
 
 def notes_with_property(
-    connection: Connection, key: str, value: str, scope: Scope = WHOLE_VAULT, *, limit: int
-) -> list[IndexedFile]:
+    connection: Connection, key: str, value: str, scope: Scope = WHOLE_VAULT, *, limit: int, offset: int = 0
+) -> Found["IndexedFile"]:
     """Notes in which a property, or an item of it, has a value; newest first, then by path.
 
     A value that is a whole finite number also finds equal numbers, `1`, `0`, `true` and `false` find checkboxes.
@@ -430,9 +460,8 @@ def notes_with_property(
         select(*_FILE_COLUMNS)
         .where(files.c.id.in_(has_it), scope.condition())
         .order_by(files.c.mtime_ns.desc(), files.c.path)
-        .limit(limit)
     )
-    return [_file(row) for row in connection.execute(statement)]
+    return _found(connection, statement, _file, limit, offset)
 
 
 def number_of(text: str) -> float | None:

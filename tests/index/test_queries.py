@@ -39,7 +39,7 @@ SEEN = Scope(hidden=("Secret",))
 
 
 def test_recent_notes_come_newest_first(connection: Connection) -> None:
-    notes = queries.recent_notes(connection, SEEN, limit=2)
+    notes = queries.recent_notes(connection, SEEN, limit=2).rows
     assert [(note.path, note.title) for note in notes] == [
         ("Home/Boiler.md", "Boiler"),
         ("Home/deep/Pump.md", "The pump"),
@@ -65,11 +65,11 @@ def test_tags_merge_spellings_and_count_notes(connection: Connection) -> None:
 
 
 def test_a_tag_finds_nested_ones_unless_exact(connection: Connection) -> None:
-    found = queries.notes_with_tag(connection, "HOME/heat", limit=9)
+    found = queries.notes_with_tag(connection, "HOME/heat", limit=9).rows
     assert [(note.file.path, note.count) for note in found] == [("Home/Boiler.md", 1), ("Home/deep/Pump.md", 1)]
-    exact = queries.notes_with_tag(connection, "home/heat", exact=True, limit=9)
+    exact = queries.notes_with_tag(connection, "home/heat", exact=True, limit=9).rows
     assert [note.file.path for note in exact] == ["Home/Boiler.md"]
-    assert queries.notes_with_tag(connection, "hidden", SEEN, limit=9) == []
+    assert queries.notes_with_tag(connection, "hidden", SEEN, limit=9).rows == []
 
 
 def test_property_keys_are_data_with_their_types_and_values(connection: Connection) -> None:
@@ -91,12 +91,12 @@ def test_property_keys_are_data_with_their_types_and_values(connection: Connecti
     ],
 )
 def test_a_number_finds_equal_numbers_and_the_same_text(connection: Connection, value: str, paths: list[str]) -> None:
-    assert [note.path for note in queries.notes_with_property(connection, "size", value, limit=9)] == paths
+    assert [note.path for note in queries.notes_with_property(connection, "size", value, limit=9).rows] == paths
 
 
 def test_a_checkbox_is_found_by_word_and_digit(connection: Connection) -> None:
     for value in ("1", "true"):
-        found = queries.notes_with_property(connection, "ok", value, limit=9)
+        found = queries.notes_with_property(connection, "ok", value, limit=9).rows
         assert [note.path for note in found] == ["Home/Boiler.md"]
 
 
