@@ -605,6 +605,13 @@ class MaintenanceSettings(Section):
     """Run them even if the server's user could write to them."""
 
 
+class PromptSettings(Section):
+    """Prompts that the owner writes as notes."""
+
+    folder: OneFolder = FolderPath("Prompts")
+    """Where they lie."""
+
+
 class McpSettings(Section):
     """The MCP surface."""
 
@@ -727,6 +734,7 @@ class Settings(Section):
     memory: MemorySettings = MemorySettings()
     changes: ChangeSettings = ChangeSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
+    prompts: PromptSettings = PromptSettings()
     mcp: McpSettings = McpSettings()
     auth: AuthSettings = AuthSettings()
     limits: LimitSettings = LimitSettings()
@@ -868,6 +876,7 @@ def vault_config(settings: Settings) -> VaultConfig:
         name=settings.vault.name,
         hidden_folders=settings.vault.hidden_folders,
         protected_paths=_unless_auto(settings.vault.protected_paths),
+        prompts_folder=settings.prompts.folder,
         memory_folder=settings.memory.dir if settings.memory.enabled else None,
         read_only=settings.server.read_only,
         require_version=settings.writes.require_version,
@@ -1129,7 +1138,8 @@ def _unknown(key: str, place: str) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     sections = sorted({key.partition(".")[0] for key in names})
-    near = get_close_matches(name, names if "." in name else [*names, *sections], n=1, cutoff=0.5)
+    without_section = [each for each in names if each.rpartition(".")[2] == name]
+    near = without_section or get_close_matches(name, names if "." in name else [*names, *sections], n=1, cutoff=0.5)
     return f"; the nearest is {near[0]}" if near else ""
 
 

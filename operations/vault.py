@@ -26,6 +26,7 @@ MEBIBYTE = 1024 * 1024
 
 
 _MEMORY_FOLDER: Final = FolderPath("About Me")
+_PROMPTS_FOLDER: Final = FolderPath("Prompts")
 
 
 class TimestampPolicy(StrEnum):
@@ -71,6 +72,8 @@ class VaultConfig:
     """`None` protects the memory folder and the daily folder."""
     memory_folder: FolderPath | None = _MEMORY_FOLDER
     """`None` switches the memory off: its folder is one like any other then."""
+    prompts_folder: FolderPath = _PROMPTS_FOLDER
+    """Its own notes, not those below, are prompts where they carry the tag."""
     read_only: bool = False
     require_version: bool = False
     timestamp: TimestampPolicy = TimestampPolicy.IF_PRESENT

@@ -28,6 +28,7 @@ from pydantic import JsonValue
 from app.holding import hold_back
 from app.mcp.arguments import declared_among, parse_arguments
 from app.mcp.progress import progress_for
+from app.mcp.prompts import complete, get_prompt, list_prompts
 from app.mcp.results import Caps, render, render_refusal
 from app.schemas import Schema, output_schema, properties_of, published_schema
 from app.workers import Workers
@@ -101,6 +102,9 @@ class VaultServer(Server[dict[str, Any]]):
             get_tool_input_schema=lambda _name: None,
             on_list_tools=_guarded(self._list_tools),
             on_call_tool=_guarded(self._call_tool, otherwise=_internal_failure),
+            on_list_prompts=_guarded(self._list_prompts),
+            on_get_prompt=_guarded(self._get_prompt),
+            on_completion=_guarded(self._complete),
             on_list_resources=_guarded(_list_resources),
             on_list_resource_templates=_guarded(_list_resource_templates),
             on_read_resource=_guarded(_read_resource),
@@ -153,6 +157,17 @@ class VaultServer(Server[dict[str, Any]]):
             for name, operation in self._operations.items()
             if name in served
         )
+
+    async def _list_prompts(
+        self, _ctx: _Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        return await self._workers.run(list_prompts, self._vault, CALLER.get())
+
+    async def _get_prompt(self, _ctx: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return await self._workers.run(get_prompt, self._vault, CALLER.get(), params)
+
+    async def _complete(self, _ctx: _Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        return await self._workers.run(complete, self._vault, CALLER.get(), params)
 
     async def _call_tool(self, ctx: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = CALLER.get()

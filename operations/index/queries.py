@@ -125,6 +125,18 @@ class TagCount:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteCoverage:
+    """How many notes there are, and how many go without tags and properties."""
+
+    notes: int
+    untagged: int
+    without_properties: int
+    tags: int
+    """Different tags."""
+    property_keys: int
+
+
+@dataclass(frozen=True, slots=True)
 class PropertyKey:
     """A property and how it is used."""
 
@@ -270,6 +282,36 @@ def _found(
         return Found(rows, offset + len(rows))
     counted = select(func.count()).select_from(statement.order_by(None).with_only_columns(files.c.id).subquery())
     return Found(rows, int(connection.execute(counted).scalar_one()))
+
+
+def notes_modified_between(
+    connection: Connection, first_ns: int, behind_ns: int, scope: Scope = WHOLE_VAULT, *, limit: int = 50
+) -> list[IndexedFile]:
+    """Notes of the scope whose last change lies in the time from `first_ns` until before `behind_ns`, newest first."""
+    statement = (
+        select(*_FILE_COLUMNS)
+        .where(files.c.kind == "note", files.c.mtime_ns >= first_ns, files.c.mtime_ns < behind_ns, scope.condition())
+        .order_by(files.c.mtime_ns.desc(), files.c.path)
+        .limit(limit)
+    )
+    return [_file(row) for row in connection.execute(statement)]
+
+
+def note_coverage(connection: Connection, scope: Scope = WHOLE_VAULT) -> NoteCoverage:
+    """How notes of the scope use tags and properties."""
+    in_scope = select(files.c.id).where(files.c.kind == "note", scope.condition())
+
+    def counted(column: ColumnElement[Any], table_id: ColumnElement[Any]) -> int:
+        return connection.execute(select(func.count(column.distinct())).where(table_id.in_(in_scope))).scalar_one()
+
+    notes = counted(files.c.id, files.c.id)
+    return NoteCoverage(
+        notes=notes,
+        untagged=notes - counted(tags.c.file_id, tags.c.file_id),
+        without_properties=notes - counted(properties.c.file_id, properties.c.file_id),
+        tags=counted(tags.c.tag_key, tags.c.file_id),
+        property_keys=counted(properties.c.key, properties.c.file_id),
+    )
 
 
 def files_in(

@@ -188,6 +188,8 @@ async def test_initialize_declares_what_is_honoured_and_no_session(
     assert result["protocolVersion"] == "2025-11-25"
     assert result["capabilities"] == {
         "tools": {"listChanged": False},
+        "prompts": {"listChanged": False},
+        "completions": {},
         "resources": {"subscribe": False, "listChanged": False},
     }
     assert {key: result["serverInfo"][key] for key in ("name", "title")} == {
@@ -205,6 +207,8 @@ async def test_discover_declares_the_same_as_initialize(serve: Serve, vault: Vau
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["capabilities"] == {
         "tools": {"listChanged": False},
+        "prompts": {"listChanged": False},
+        "completions": {},
         "resources": {"subscribe": False, "listChanged": False},
     }
     assert "The Obsidian vault 'Home'" in result["instructions"]

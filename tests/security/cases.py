@@ -121,7 +121,6 @@ def _needed_by(step: Mapping[str, Any]) -> Iterator[Part]:
 
 WAITING: Final[Mapping[str, frozenset[str]]] = {
     "SEC-110": frozenset({"the index document"}),
-    "SEC-119": frozenset({"prompts"}),
     "SEC-120": frozenset({"vault_batch"}),
     "SEC-121": frozenset({"vault_history"}),
     "SEC-122": frozenset({"vault_changes", "vault_history"}),

@@ -264,6 +264,8 @@ class Attack:
         method, params = "tools/call", {"name": TOOL_OF.get(doing, doing), "arguments": args}
         if doing == "tools_list":
             method, params = "tools/list", {}
+        elif doing.startswith("prompt "):
+            method, params = "prompts/get", {"name": doing.removeprefix("prompt "), "arguments": {}}
         answer = self.server.http(
             "POST",
             step.get("endpoint", "/mcp"),
