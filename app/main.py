@@ -21,6 +21,7 @@ from app.auth.oauth.server import AuthorizationServer
 from app.auth.policies import Policies
 from app.auth.static_key import StaticKey
 from app.health import health_routes
+from app.mcp.alias_tables import aliases_of
 from app.mcp.server import McpOptions, VaultServer
 from app.mcp.stdio import serve_stdio
 from app.mcp.transport import McpFacade
@@ -85,6 +86,7 @@ def mcp_options(settings: Settings) -> McpOptions:
         instructions_note=mcp.instructions_note,
         ignored_arguments=mcp.ignored_arguments,
         output_schemas=mcp.output_schemas,
+        aliases=aliases_of(mcp.aliases),
         max_text_bytes=mcp.max_text_bytes,
         max_result_bytes=mcp.max_result_bytes,
         max_request_bytes=mcp.max_request_bytes,

@@ -55,6 +55,13 @@ _NEVER_WRITTEN = frozenset({
 })  # fmt: skip
 
 
+class AliasSet(StrEnum):
+    """A server whose tool names can be served too."""
+
+    VAULT_CORTEX = "vault-cortex"
+    MCP_CONNECTOR = "mcp-connector"
+
+
 class ConfigError(Exception):
     """A configuration that cannot be used; the message names the key and the place, never a secret."""
 
@@ -266,6 +273,7 @@ OptionalWhole = Annotated[Annotated[int, BeforeValidator(_number), Field(gt=0)] 
 Seconds = Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False), Word("number")]
 Size = Annotated[int, BeforeValidator(_size), Field(gt=0), Word("size")]
 Names = Annotated[tuple[str, ...], BeforeValidator(_items), Word("names")]
+AliasSets = Annotated[tuple[AliasSet, ...], BeforeValidator(_items), Word("vault-cortex, mcp-connector")]
 Tools = Annotated[tuple[str, ...], BeforeValidator(_items), Word("tools")]
 Folders = Annotated[tuple[FolderPath, ...], BeforeValidator(_folders), Word("folders")]
 OneFolder = Annotated[FolderPath, BeforeValidator(_folder), Word("folder")]
@@ -619,6 +627,8 @@ class McpSettings(Section):
     """Replaces the instructions for models."""
     instructions_note: Annotated[Annotated[VaultPath, BeforeValidator(_note)] | None, Word("note")] = None
     """Vault path of a note appended to the instructions, at most 4 KiB of it."""
+    aliases: AliasSets = ()
+    """Other servers' tool names that are served too."""
     output_schemas: Switch = False
     """Tools carry the schema of their results."""
     ignored_arguments: Names = ("toolCallId", "sessionId", "action", "chatInput")

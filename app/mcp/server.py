@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, Final, NoReturn, TypeVar, get_args
@@ -26,13 +26,14 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic import JsonValue
 
 from app.holding import hold_back
+from app.mcp.aliases import Aliases, Call, no_aliases
 from app.mcp.arguments import declared_among, parse_arguments
 from app.mcp.progress import progress_for
 from app.mcp.prompts import complete, get_prompt, list_prompts
 from app.mcp.results import Caps, render, render_refusal
 from app.schemas import Schema, output_schema, properties_of, published_schema
 from app.workers import Workers
-from operations.caller import Caller
+from operations.caller import Caller, Profile
 from operations.errors import ErrorCode, VaultError
 from operations.invoke import invoke, invoke_at_once, require_right
 from operations.reading import opening_of
@@ -72,6 +73,8 @@ class McpOptions:
     """A note whose opening is appended, read anew for every client."""
     ignored_arguments: tuple[str, ...] = ("toolCallId", "sessionId", "action", "chatInput")
     output_schemas: bool = False
+    aliases: Aliases = field(default_factory=no_aliases)
+    """Other servers' names of our tools."""
     max_text_bytes: int = 102_400
     max_result_bytes: int = 400_000
     max_request_bytes: int = 4 * 1024 * 1024
@@ -148,15 +151,19 @@ class VaultServer(Server[dict[str, Any]]):
         )
 
     async def _list_tools(self, _ctx: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=list(self._tools_for(self._served_to(CALLER.get()))))
+        caller = CALLER.get()
+        with_aliases = caller.profile is Profile.ALL  # a list that is kept short has no room for second names
+        return types.ListToolsResult(tools=list(self._tools_for(self._served_to(caller), with_aliases)))
 
-    def _listed(self, served: frozenset[str]) -> tuple[types.Tool, ...]:
+    def _listed(self, served: frozenset[str], with_aliases: bool) -> tuple[types.Tool, ...]:  # noqa: FBT001 - cached by both
         with_output = self._options.output_schemas
-        return tuple(
-            tool_of(operation, served, with_output_schema=with_output)
+        tools = [
+            (operation, tool_of(operation, served, with_output_schema=with_output))
             for name, operation in self._operations.items()
             if name in served
-        )
+        ]
+        aliases = self._options.aliases.tools(tools) if with_aliases else ()
+        return (*(tool for _, tool in tools), *aliases)
 
     async def _list_prompts(
         self, _ctx: _Context, _params: types.PaginatedRequestParams | None
@@ -171,10 +178,14 @@ class VaultServer(Server[dict[str, Any]]):
 
     async def _call_tool(self, ctx: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = CALLER.get()
-        operation = self._operations.get(params.name)
+        try:
+            call = self._options.aliases.call_of(params.name, params.arguments or {})
+        except VaultError as refusal:
+            return render_refusal(refusal)
+        tool, arguments = call or Call(params.name, params.arguments or {})
+        operation = self._operations.get(tool)
         if operation is None or operation.name in caller.switched_off:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
-        arguments = params.arguments or {}
         started = time.perf_counter()
         outcome = ErrorCode.INTERNAL.value
         try:
