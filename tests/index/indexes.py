@@ -21,6 +21,7 @@ from operations.store.tree import Tree
 from operations.store.watcher import WatchMode
 
 SECONDS = 30.0
+LONGEST_BUILD_SECONDS = 600.0
 BUDGET = TokenBudget(window=256, count=estimate_tokens)
 
 
@@ -62,11 +63,11 @@ def index_of(root: Path, state: Path | None, **changes: object) -> Generator[Vau
 
 
 @contextmanager
-def running(root: Path, state: Path | None, **changes: object) -> Generator[VaultIndex]:
-    """An index that is built and idle."""
+def running(root: Path, state: Path | None, *, seconds: float = SECONDS, **changes: object) -> Generator[VaultIndex]:
+    """An index that is built within `seconds`, and idle."""
     with index_of(root, state, **changes) as index:
         index.start()
-        assert index.wait_until_ready(SECONDS)
+        assert index.wait_until_ready(seconds)
         wait_for(lambda: (status := index.state().watcher) is not None and status.state == "running")
         assert index.wait_until_idle(SECONDS)
         yield index
@@ -122,7 +123,7 @@ def build_in_own_process() -> None:
     """Build an index until somebody ends the process: `python -m tests.index.indexes VAULT STATE`."""
     with index_of(Path(sys.argv[1]), Path(sys.argv[2])) as index:
         index.start()
-        threading.Event().wait(SECONDS)
+        threading.Event().wait(LONGEST_BUILD_SECONDS)
 
 
 if __name__ == "__main__":

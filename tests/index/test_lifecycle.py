@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import unicodedata
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,17 @@ from operations.index.values import IndexPhase
 from operations.store.paths import FolderPath, VaultPath
 from operations.store.watcher import WatchMode
 from tests.extraction.pdfs import document, lines
-from tests.index.indexes import SECONDS, content, found, index_of, paths, running, wait_for, write
+from tests.index.indexes import (
+    LONGEST_BUILD_SECONDS,
+    SECONDS,
+    content,
+    found,
+    index_of,
+    paths,
+    running,
+    wait_for,
+    write,
+)
 
 BOILER = "---\ntags: [home/heating]\naliases: Furnace\nsize: 4\n---\n# Boiler\n\nSee [[Pump]] and #warm.\n"
 PUMP = "# Pump\n\nIt hums. ^hum\n"
@@ -128,23 +139,33 @@ def test_a_storm_of_files_is_taken_in(root: Path, state: Path) -> None:
         wait_for(lambda: paths(index) == [])
 
 
-def test_killed_builds_leave_an_index_that_the_next_start_makes_right(root: Path, state: Path) -> None:
-    write(root, {f"n{number}.md": f"# N{number}\n\n{BOILER} unique{number}" for number in range(1500)})
-    for wanted in (1, 200, 500, 800):
+@pytest.mark.parametrize(("notes", "kills"), [(1_500, 4), pytest.param(10_000, 10, marks=pytest.mark.large)])
+def test_killed_builds_leave_an_index_that_the_next_start_makes_right(
+    root: Path, state: Path, notes: int, kills: int
+) -> None:
+    write(
+        root, {f"n{number}.md": f"# N{number}\n\n{BOILER} unique{number} [[n{number // 2}]]" for number in range(notes)}
+    )
+    enough = [1 + kill * notes * 2 // (3 * kills) for kill in range(kills)]
+    for wanted in enough:
         command = [sys.executable, "-m", "tests.index.indexes", str(root), str(state)]
         process = subprocess.Popen(command)  # noqa: S603 - our own interpreter
         try:
-            wait_for(lambda wanted=wanted: _stored_files(state / "index.db") >= wanted)  # type: ignore[misc]
+            wait_for(partial(_has_stored, state / "index.db", wanted), LONGEST_BUILD_SECONDS)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait(SECONDS)
-    before = _stored_files(state / "index.db")
-    with running(root, state) as index:
+    assert _stored_files(state / "index.db") >= enough[-1]
+    with running(root, state, seconds=LONGEST_BUILD_SECONDS) as index:
         assert index.state().recovered == ()
         killed = content(index)
-    assert before >= 800
-    with running(root, None) as fresh:
+    assert len(killed) == notes
+    with running(root, None, seconds=LONGEST_BUILD_SECONDS) as fresh:
         assert content(fresh) == killed
+
+
+def _has_stored(file: Path, wanted: int) -> bool:
+    return _stored_files(file) >= wanted
 
 
 def _stored_files(file: Path) -> int:
@@ -162,8 +183,8 @@ def _stored_files(file: Path) -> int:
 def test_hidden_folders_have_no_rows_and_excluded_ones_no_words(root: Path, state: Path) -> None:
     write(root, {"secret/a.md": "alpha", "skip/b.md": "beta [[c]]", "c.md": "gamma", "obs/d.md": "delta"})
     write(root, {".obsidian/app.json": '{"userIgnoreFilters": ["obs/"]}'})
-    excluded = {"hidden_folders": (FolderPath("Secret"),), "unsearched_folders": (FolderPath("SKIP"),)}
-    with running(root, state, **excluded) as index:
+    hidden, unsearched = (FolderPath("Secret"),), (FolderPath("SKIP"),)
+    with running(root, state, hidden_folders=hidden, unsearched_folders=unsearched) as index:
         assert paths(index) == ["c.md", "obs/d.md", "skip/b.md"]
         index.changed([VaultPath("secret/a.md"), VaultPath("skip/b.md")])
         assert paths(index) == ["c.md", "obs/d.md", "skip/b.md"]
