@@ -28,6 +28,7 @@ from app.mcp.transport import McpFacade
 from app.opening import open_vault
 from app.rest.contract import build_contract, contract_yaml
 from app.rest.errors import render_refusal, render_unknown_route, render_wrong_method
+from app.rest.events import event_routes
 from app.rest.files import FileRoutes
 from app.rest.maintenance import maintenance_routes
 from app.rest.mechanical import mechanical_routes
@@ -173,6 +174,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
         *PluginSearch(runtime).routes(),
         *FileRoutes(runtime).routes(),
         *maintenance_routes(runtime),
+        *event_routes(runtime),
         *mechanical_routes(runtime),
         *health_routes(runtime, contract, warnings),
         *(() if authorization is None else authorization.routes()),

@@ -81,7 +81,10 @@ def waiting(vault: Vault, caller: Caller, args: ChangesInput) -> Waiting | None:
     title="Changes since",
     group=Group.HISTORY,
     effect=Effect.READ,
-    rest=(Route("GET", "/changes"),),
+    rest=(
+        Route("GET", "/changes"),
+        Route("GET", "/events", handwritten=True, variant="as a stream of events"),
+    ),
     waiting=waiting,
 )
 def changes(vault: Vault, caller: Caller, args: ChangesInput) -> ChangesResult:

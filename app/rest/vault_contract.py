@@ -466,6 +466,26 @@ VAULT_ROUTES: Final[Mapping[tuple[str, str], Json]] = {
     ("/search/", "post"): _PLUGIN_SEARCH,
     ("/files/{path}", "get"): _GET_FILE,
     ("/files/{path}", "put"): _PUT_FILE,
+    ("/events", "get"): {
+        "operationId": "events",
+        "summary": "Stream changes",
+        "description": (
+            "Changes as Server-Sent Events named `change`: `data` is a change as in `GET /changes`, `id` the cursor "
+            "behind it, which `Last-Event-ID` or `since` goes on from. A comment comes every 15 seconds."
+        ),
+        "tags": ["history"],
+        "parameters": [
+            _query("since", "string", "A cursor, or `oldest`; without it what happens from now on."),
+            _header("Last-Event-ID", "string", "The `id` of the last event that arrived; wins over `since`."),
+        ],
+        "responses": {
+            "200": {
+                "description": "The stream, which does not end.",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            },
+            **_FAILURES,
+        },
+    },
     ("/maintenance/checks", "get"): {
         "operationId": "vault_maintenance_checks",
         "summary": "List the checks",
