@@ -8,10 +8,13 @@ from starlette.responses import PlainTextResponse, Response
 from app.readiness import readiness
 from app.routes import TemplateRoute
 from app.runtime import Runtime
+from app.webhooks import Webhooks
 from operations.caller import Surface
 
 
-def health_routes(runtime: Runtime, contract: Callable[[], str], warnings: Sequence[str]) -> list[TemplateRoute]:
+def health_routes(
+    runtime: Runtime, contract: Callable[[], str], warnings: Sequence[str], webhooks: Webhooks
+) -> list[TemplateRoute]:
     """`/healthz`, `/readyz` and `/openapi.yaml`.
 
     Args:
@@ -23,7 +26,7 @@ def health_routes(runtime: Runtime, contract: Callable[[], str], warnings: Seque
 
     async def readyz(request: Request) -> Response:
         caller = runtime.caller(request.scope, Surface.REST)
-        said = await runtime.in_pool(readiness, runtime, caller, tuple(warnings))
+        said = await runtime.in_pool(readiness, runtime, caller, tuple(warnings), webhooks)
         return Response(
             said.model_dump_json(exclude_none=True), status_code=said.http_status, media_type="application/json"
         )

@@ -38,6 +38,7 @@ from app.rest.vault import VaultRoutes
 from app.routes import TemplateRoute
 from app.runtime import Runtime
 from app.settings import Settings, check_tool_names, require_api_key
+from app.webhooks import Webhooks, hooks_of
 from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
@@ -107,6 +108,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
     operations = served_operations(settings)
     key = StaticKey(require_api_key(settings))
     oauth = oauth_config(settings)
+    hooks = hooks_of(settings)
     opened = open_vault(settings) if vault is None else vault
     database = AuthDatabase.of_state(opened.state_dir)
     policies = Policies(database)
@@ -131,6 +133,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
         caller_for=lambda scope: runtime.caller(scope, Surface.MCP),
         workers=runtime.workers,
     )
+    webhooks = Webhooks(opened, runtime.workers, hooks)
     warnings = startup_warnings(settings)
 
     @asynccontextmanager
@@ -143,7 +146,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
         if authorization is not None:
             await runtime.in_pool(authorization.settle)
         opened.start()
-        async with mcp.run(), sweeping(authorization, runtime):
+        async with mcp.run(), sweeping(authorization, runtime), webhooks.delivering():
             logger.info("serving", extra={"vault": opened.config.name, "operations": len(operations)})
             yield
         runtime.workers.close()
@@ -176,7 +179,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
         *maintenance_routes(runtime),
         *event_routes(runtime),
         *mechanical_routes(runtime),
-        *health_routes(runtime, contract, warnings),
+        *health_routes(runtime, contract, warnings, webhooks),
         *(() if authorization is None else authorization.routes()),
     ]
     # Routes are tried in their order: the surface with one URL, then the one with most.

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from app.runtime import Runtime
+from app.webhooks import HookState, Webhooks
 from operations.access import is_hidden
 from operations.caller import Caller
 from operations.errors import VaultError
@@ -90,6 +91,18 @@ class JournalPart(Part):
     oldest_at: datetime | None = None
 
 
+class WebhookPart(Part):
+    """One address that changes are sent to."""
+
+    url: str
+    """Without a query."""
+    state: HookState
+    """`dead`: changes were dropped, as nobody took them for a day."""
+    pending: int
+    """Changes that are not dealt with yet."""
+    last_error: str | None = None
+
+
 class Readiness(Part):
     """What works and what does not; parts that this version does not have are not listed."""
 
@@ -103,6 +116,7 @@ class Readiness(Part):
     cache: CachePart
     sqlite: SqlitePart
     journal: JournalPart
+    webhooks: tuple[WebhookPart, ...]
     extraction_failures: tuple[str, ...]
     """Documents without text, and notes that could not be read."""
     recovered: tuple[str, ...]
@@ -116,7 +130,7 @@ class Readiness(Part):
         return 503 if self.status in ("building", "failed") else 200
 
 
-def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...]) -> Readiness:
+def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...], webhooks: Webhooks) -> Readiness:
     """How the server stands, as this caller may know it."""
     vault = runtime.vault
     index, embedding = vault.index.state(), vault.search.state()
@@ -140,6 +154,8 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...]) -> Re
             "Vectors are compared in memory, which takes longer at a start; install the package pysqlite3, or a Python "
             "whose sqlite3 loads extensions"
         )
+    hooks = _hooks(webhooks, caller)
+    problems += [f"webhook {hook.url}: {hook.last_error}" for hook in hooks if hook.state is not HookState.OK]
     journal = _journal(vault)
     if vault.journal.problem is not None:
         problems.append(f"journal: {vault.journal.problem}")
@@ -176,6 +192,7 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...]) -> Re
         rerank=RerankPart(mode="none" if rerank.state == "off" else "blended", state=rerank.state, error=rerank.error),
         cache=CachePart(state="memory" if index.cache.in_memory else "file"),
         journal=journal,
+        webhooks=hooks,
         sqlite=SqlitePart(driver=index.sqlite_driver, extensions=index.sqlite_extensions),
         extraction_failures=_failures(vault, caller),
         recovered=(
@@ -187,6 +204,16 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...]) -> Re
         vault=VaultFacts(name=vault.config.name, notes=notes, documents=documents),
         warnings=tuple(problems),
     )
+
+
+def _hooks(webhooks: Webhooks, caller: Caller) -> tuple[WebhookPart, ...]:
+    """How deliveries go; nothing for who may not see every folder, as the numbers count what happens there too."""
+    if caller.hidden_folders:
+        return ()
+    try:
+        return tuple(WebhookPart(**status._asdict()) for status in webhooks.statuses())
+    except VaultError:
+        return ()
 
 
 def _journal(vault: Vault) -> JournalPart:

@@ -5,6 +5,7 @@ Source: settings.md; vault-contract.md §15.
 """
 
 import hashlib
+import json
 import os
 import re
 import sys
@@ -17,10 +18,11 @@ from enum import Enum, StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from app.auth.hosts import NULL_ORIGIN, parse_host, parse_origin, parse_public_origin
@@ -294,6 +296,18 @@ Timestamp = Annotated[TimestampPolicy, BeforeValidator(_word), Word("if_present,
 Deleting = Annotated[DeleteMode, BeforeValidator(_word), Word("obsidian, trash, permanent")]
 Level = Annotated[LogLevel, BeforeValidator(_word), Word("debug, info, warning, error")]
 Format = Annotated[LogFormat, BeforeValidator(_word), Word("auto, json, text")]
+
+
+def _maps(value: object) -> object:
+    """A list of maps, from the environment as JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ValueError(
+            'must be a list of maps; in the environment as JSON: [{"url": "…", "secret_env": "…"}]'
+        ) from error
 
 
 class Section(BaseModel):
@@ -604,6 +618,37 @@ class ChangeSettings(Section):
     """How long a change is kept in it."""
 
 
+class WebhookSettings(Section):
+    """One address that changes are sent to."""
+
+    url: str
+    events: Annotated[tuple[Literal["created", "modified", "deleted", "moved"], ...], BeforeValidator(_items)] = ()
+    paths: Folders = ()
+    secret_env: str
+
+    @field_validator("url")
+    @classmethod
+    def _is_an_address(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must be an address such as https://n8n.example.org/webhook/vault")
+        return url
+
+    @field_validator("secret_env")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if not name.isascii() or not name.isidentifier():
+            raise ValueError("must be the name of an environment variable, which holds the secret")
+        return name
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+Webhooks = Annotated[tuple[WebhookSettings, ...], BeforeValidator(_maps), Word("list of maps")]
+
+
 class MaintenanceSettings(Section):
     """The checks of the vault."""
 
@@ -743,6 +788,8 @@ class Settings(Section):
     periodic: PeriodicSettings = PeriodicSettings()
     memory: MemorySettings = MemorySettings()
     changes: ChangeSettings = ChangeSettings()
+    webhooks: Webhooks = ()
+    """Addresses that changes are sent to; each has a url, secret_env, and may have events and paths."""
     maintenance: MaintenanceSettings = MaintenanceSettings()
     prompts: PromptSettings = PromptSettings()
     mcp: McpSettings = McpSettings()
@@ -751,6 +798,8 @@ class Settings(Section):
     log: LogSettings = LogSettings()
     api_key: SecretStr | None = None
     """The static key; from the environment only."""
+    webhook_secrets: Mapping[str, SecretStr] = Field(default_factory=dict, repr=False)
+    """The variables named in `webhooks`, those that are set."""
     embedding_api_key: SecretStr | None = None
     """Key of the embeddings service; from the environment only."""
     sources: Mapping[str, Source] = Field(default_factory=dict, repr=False)
@@ -800,6 +849,8 @@ def declared_settings() -> Mapping[str, Declared]:
     for section, field in Settings.model_fields.items():
         if (model := _section_of(field)) is not None:
             found |= {key: _declared(key, inner) for key, inner in _fields_below(model, f"{section}.")}
+        elif any(isinstance(item, Word) for item in field.metadata):
+            found[section] = _declared(section, field)
     return found
 
 
@@ -837,8 +888,14 @@ def load_settings(vault_path: str | None, environ: Mapping[str, str], *, package
     given = _from_file(environ, package_root) | _from_environment(environ)
     if vault_path is not None:
         given["vault.path"] = _Given(_absolute(vault_path, Path.cwd()), Source(Layer.ARGUMENT))
-    settings = _validated(given).model_copy(
+    validated = _validated(given)
+    settings = validated.model_copy(
         update={
+            "webhook_secrets": {
+                hook.secret_env: SecretStr(environ[hook.secret_env])
+                for hook in validated.webhooks
+                if environ.get(hook.secret_env)
+            },
             "api_key": _api_key(environ),
             "embedding_api_key": SecretStr(key) if (key := environ.get(EMBEDDING_KEY_VARIABLE, "").strip()) else None,
             "sources": {key: value.source for key, value in given.items()},
@@ -869,7 +926,7 @@ def as_text(value: object) -> str:
         case bool():
             return str(value).lower()
         case tuple():
-            return ", ".join(value)
+            return ", ".join(map(str, value))
         case Enum():
             return str(value.value)
         case float() if value.is_integer():
@@ -1105,7 +1162,7 @@ def _leaves(file: Path, text: str) -> Iterator[tuple[str, object, int]]:
 def _nodes_below(node: yaml.Node | None, file: Path, prefix: str) -> Iterator[tuple[str, yaml.ScalarNode, yaml.Node]]:
     for name, body in _pairs(node, file, prefix):
         key = f"{prefix}{name.value}"
-        if prefix and key not in _section_keys():
+        if key not in _section_keys() and (prefix or key in declared_settings()):
             yield key, name, body
             continue
         if key not in _section_keys() and (_is_null(body) or not body.value):

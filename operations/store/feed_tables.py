@@ -48,3 +48,15 @@ known_files = Table(
     Column("version", Text),
 )
 """The files as the last change left them: what differs from it on the disk is a change that was not told yet."""
+
+webhook_progress = Table(
+    "webhook_progress",
+    metadata,
+    Column("hook", Text, primary_key=True),
+    Column("position", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("failing_since_ms", BigInteger),
+    Column("last_error", Text),
+    Column("is_given_up", Integer, nullable=False),
+)
+"""How far each webhook is in the feed, which thereby is its queue; `hook` names address and filters."""
