@@ -160,6 +160,17 @@ def test_revoking_acts_at_once_in_every_process(named: NamedTokens, tmp_path: Pa
         other.close()
 
 
+def test_rights_that_change_act_at_once_here_and_in_every_process(database: AuthDatabase, tmp_path: Path) -> None:
+    other = AuthDatabase.of_state(tmp_path)
+    try:
+        here, there = Policies(database), Policies(other)
+        for read_only in (True, False, True):
+            here.set_rights("static", Rights(read_only=read_only))
+            assert [one.of("static").rights.read_only for one in (here, there, here, there)] == [read_only] * 4
+    finally:
+        other.close()
+
+
 def test_revoking_all_ends_every_token_and_says_which(named: NamedTokens) -> None:
     texts = [named.create(label)[1].encode() for label in "ab"]
     assert [token.label for token in named.revoke_all()] == ["a", "b"]
