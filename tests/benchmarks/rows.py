@@ -97,11 +97,8 @@ class Bench:
     vault: Path
     manifest: Manifest
     effort: Effort
-
-    @property
-    def note(self) -> str:
-        """The note of the corpus whose size is nearest to `NOTE_BYTES`."""
-        return note_of_size(self.vault, self.manifest)
+    note: str
+    """The note of the corpus whose size was nearest to `NOTE_BYTES`."""
 
 
 def note_of_size(vault: Path, manifest: Manifest) -> str:
@@ -112,11 +109,12 @@ def note_of_size(vault: Path, manifest: Manifest) -> str:
 @contextmanager
 def bench(vault: Path, state: Path, manifest: Manifest, effort: Effort) -> Iterator[Bench]:
     """Both servers, running, over a corpus whose notes have the section that the writing rows replace."""
-    note = vault / note_of_size(vault, manifest)
+    path = note_of_size(vault, manifest)
+    note = vault / path
     for file in {note, *(vault / path for path in manifest.sample_paths[:WRITERS])}:
         _add_section(file)
     with servers.product(vault, state) as ours, servers.floor(note, vault, state) as bare:
-        made = Bench(ours, bare, vault, manifest, effort)
+        made = Bench(ours, bare, vault, manifest, effort, path)
         _settle(made)
         yield made
 
