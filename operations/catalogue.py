@@ -1,6 +1,7 @@
 """Every operation there is, in the order in which both surfaces list them."""
 
 from operations import (
+    batch,
     callouts,
     canvas,
     changes,
@@ -68,6 +69,7 @@ DOMAINS = (
     canvas,
     history,
     undoing,
+    batch,
     obsidian_state,
     search_replace,
     server_info,
@@ -141,6 +143,7 @@ _ORDER = (
     "vault_history",
     "vault_diff",
     "vault_undo",
+    "vault_batch",
     "vault_changes",
     "vault_overview",
     "vault_workspace_state",

@@ -14,6 +14,7 @@ from operations.errors import ErrorCode, VaultError
 from operations.store.feed_rows import Author
 from operations.store.journal_records import Draft
 from operations.store.paths import FolderPath, VaultPath, as_listed
+from operations.store.staged_tree import StagedTree
 from operations.store.steps import Deletion, FolderRemoval, Plan, Put, Renaming, Step, Trashing
 from operations.store.tree import Entry, StoredFile
 from operations.store.way_back import Standing, contents_of, standing_of, take_back
@@ -38,6 +39,8 @@ def commit(
 ) -> T:
     """Carry out the steps of one change, in their order; after a failure none of them has happened.
 
+    On a staged tree they are only tried.
+
     Args:
         summary: What the change is, in one line for people.
         undoes: The id of the change that this one takes back.
@@ -50,6 +53,11 @@ def commit(
         VaultError: What a step raises, nothing has happened then; `storage_unavailable` when what would be taken away
             cannot be kept; `partial_failure` when taking back failed too, with what is changed and what is not.
     """
+    if isinstance(vault.tree, StagedTree):
+        for step in first:
+            vault.tree.stage(step)
+        tried: T = vault.tree.stage(last)
+        return tried
     steps = (*first, last)
     is_kept = vault.journal.options.enabled or len(steps) > 1
     plan = Plan(vault.tree)

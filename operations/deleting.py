@@ -114,7 +114,7 @@ def goes_to_trash(vault: Vault) -> bool:
 def discard(vault: Vault, caller: Caller, entry: Entry) -> tuple[Deleted, str | None]:
     """Take a file or folder out of the vault; the caller holds its lock and has checked everything."""
     if goes_to_trash(vault):
-        return Deleted.TRASHED, commit(vault, caller, f"trashed {entry.path}", Trashing(entry))
+        return Deleted.TRASHED, commit(vault, caller, f"trashed {entry.path}", Trashing(entry)) or None
     deletion = Deletion(entry, lambda below: caller.progress.over(below, "entries deleted", last=True))
     commit(vault, caller, f"deleted {entry.path}", deletion)
     return Deleted.DELETED, None

@@ -102,6 +102,12 @@ BOILER: Final = "Home/Boiler.md"
 URL: Final = "/vault/Home/Boiler.md"
 YESTERDAY: Final = "/periodic/daily/2026/3/14/"
 
+BATCH: Final[list[dict[str, Any]]] = [
+    {"operation": "vault_append", "arguments": {"path": "Inbox/One.md", "content": "two"}},
+    {"operation": "vault_replace_text", "arguments": {"path": "Inbox/One.md", "find": "two", "replace": "three"}},
+    {"operation": "vault_write", "arguments": {"path": "New/Sub/N.md", "content": "n"}},
+]
+
 HISTORY_CASES: Final[tuple[Parity, ...]] = (
     Parity(
         "lists changes",
@@ -136,6 +142,34 @@ HISTORY_CASES: Final[tuple[Parity, ...]] = (
         {"change_id": "0123456789abcdef", "force": True},
         Request.json("POST", "/history/0123456789abcdef/undo", {"force": True}),
         "not_found",
+    ),
+    Parity(
+        "previews several edits",
+        "vault_batch",
+        {"steps": BATCH, "dry_run": True},
+        Request.json("POST", "/batch", {"steps": BATCH, "dry_run": True}),
+    ),
+    Parity(
+        "does nothing when a later step is refused",
+        "vault_batch",
+        {"steps": [*BATCH, {"operation": "vault_append", "arguments": {"path": "No.md", "content": "x"}}]},
+        Request.json(
+            "POST",
+            "/batch",
+            {"steps": [*BATCH, {"operation": "vault_append", "arguments": {"path": "No.md", "content": "x"}}]},
+        ),
+        "not_found",
+    ),
+    Parity(
+        "takes no move as a step",
+        "vault_batch",
+        {"steps": [{"operation": "vault_move", "arguments": {"source": "A.md", "destination": "B.md"}}]},
+        Request.json(
+            "POST",
+            "/batch",
+            {"steps": [{"operation": "vault_move", "arguments": {"source": "A.md", "destination": "B.md"}}]},
+        ),
+        "invalid_parameter",
     ),
     Parity(
         "reads no version that was never there",
