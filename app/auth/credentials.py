@@ -17,6 +17,8 @@ class Principal:
     id: str = STATIC
     """What its policy and its usage are stored under."""
     policy: Policy = field(default_factory=Policy)
+    can_widen: bool = False
+    """It reads only because its client asked for no more, and may ask for more."""
 
 
 Verifier = Callable[[bytes], Principal | None]

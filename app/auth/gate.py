@@ -22,6 +22,7 @@ from app.auth.limits import Limits
 from app.auth.refusals import Refused
 from app.auth.route_kinds import GUARDED_KINDS, OPEN_KINDS, RouteKind, is_limited, route_kind
 from app.auth.static_key import MAX_TOKEN_BYTES, StaticKey, weakness_of
+from app.auth.step_up import STEP_UP, StepUp
 from app.log import principal as logged_principal
 from app.log import request_id as logged_request_id
 from app.settings import Settings, require_api_key
@@ -39,6 +40,7 @@ _CLIENT_CLOSED = 499
 """Status in the log, as web servers write it, for a client that went away before its answer."""
 _NO_BEARER = "a credential is needed: send `Authorization: Bearer <key>`"
 _BAD_BEARER = "the credential is unknown, expired or revoked"
+_STEP_UP_PAIR = ', error="insufficient_scope"'
 _ERROR_PAIR = ', error="invalid_token", error_description="unknown, expired or revoked"'
 
 
@@ -170,7 +172,7 @@ class _Exchange:
     __slots__ = (
         "_address", "_bytes_sent", "_deadline", "_kind", "_limit", "_limits", "_path", "_policy", "_principal", "_read",
         "_receive", "_refused", "_request_id", "_response_headers", "_scope", "_send", "_started", "_status",
-        "_swallowing",
+        "_step_up", "_swallowing",
     )  # fmt: skip
 
     def __init__(self, policy: GatePolicy, limits: Limits | None, scope: Scope, receive: Receive, send: Send) -> None:
@@ -195,6 +197,7 @@ class _Exchange:
         ]
         if policy.is_https:
             self._response_headers.append((b"strict-transport-security", b"max-age=31536000"))
+        self._step_up: StepUp | None = None
         self._started = False
         self._swallowing = False
         self._status = _CLIENT_CLOSED
@@ -204,10 +207,12 @@ class _Exchange:
         begun = time.perf_counter()
         id_token = logged_request_id.set(self._request_id)
         principal_token = logged_principal.set(None)
+        step_up_token = STEP_UP.set(None)
         try:
             await self._guarded(app)
         finally:
             self._log(begun)
+            STEP_UP.reset(step_up_token)
             logged_principal.reset(principal_token)
             logged_request_id.reset(id_token)
 
@@ -255,6 +260,9 @@ class _Exchange:
         if self._kind not in OPEN_KINDS and (method, self._path) not in self._policy.open_routes:
             self._principal = self._authenticated(lists[b"authorization"])
             logged_principal.set(self._principal.label)
+            if self._principal.can_widen:
+                self._step_up = StepUp()
+                STEP_UP.set(self._step_up)
         state["principal"] = self._principal
         self._check_body(method, others)
         return True
@@ -397,6 +405,9 @@ class _Exchange:
                 self._swallowing = True
                 return
             self._started = True
+            if self._step_up is not None and self._step_up.is_wanted:
+                message["status"] = ErrorCode.READ_ONLY.status
+                self._response_headers += self._challenge(_STEP_UP_PAIR)
             self._status = message["status"]
             if self._limits is not None and self._path == "/token" and 400 <= self._status < 500:
                 self._limits.count_token_failure(self._address)

@@ -3,8 +3,6 @@
 import os
 import sys
 
-import typer
-
 from app.cli.configured import OwnVaultArgument, settings_of
 
 
@@ -32,12 +30,7 @@ def openapi() -> None:
 
 def doctor(vault: OwnVaultArgument = None) -> None:
     """Check the machine, the configuration and the vault, and say what to do about each finding."""
-    from app.doctor import Verdict, examine
+    from app.cli.findings import report
+    from app.doctor import examine
 
-    findings = examine(vault, dict(os.environ))
-    for finding in findings:
-        typer.echo(f"{finding.verdict.value:<5} {finding.subject}: {finding.said}")
-        if finding.remedy:
-            typer.echo(f"      → {finding.remedy}")
-    if any(finding.verdict is Verdict.BAD for finding in findings):
-        raise typer.Exit(1)
+    report(examine(vault, dict(os.environ)))

@@ -17,6 +17,7 @@ from app.cli.indexing import index
 from app.cli.models import models
 from app.cli.searching import search
 from app.cli.serving import serve, stdio
+from app.cli.sign_ins import auth, client, grant
 from app.cli.tokens import tokens
 
 app = typer.Typer(
@@ -36,6 +37,9 @@ app.command()(check)
 app.command("eval")(evaluate_queries)
 app.add_typer(models)
 app.add_typer(tokens)
+app.add_typer(grant)
+app.add_typer(client)
+app.add_typer(auth)
 app.command()(config)
 app.command()(openapi)
 app.command()(doctor)

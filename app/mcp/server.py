@@ -25,6 +25,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import JsonValue
 
+from app.auth.step_up import want_more
 from app.holding import hold_back
 from app.mcp.aliases import Aliases, Call, no_aliases
 from app.mcp.arguments import declared_among, parse_arguments
@@ -202,6 +203,8 @@ class VaultServer(Server[dict[str, Any]]):
             raise
         except VaultError as refusal:
             outcome = refusal.code.value
+            if refusal.code is ErrorCode.READ_ONLY and not self._vault.config.read_only:
+                want_more()
             answer = render_refusal(refusal)
         finally:
             logger.info(

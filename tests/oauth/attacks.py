@@ -17,6 +17,7 @@ from app.auth.oauth.keys import Keys
 from tests.harness import KEY, Answer, Server, serving
 from tests.oauth.fake_web import FakeWeb
 from tests.oauth.flows import CALLBACK, ORIGIN, Asked, Client, Clock, Code, Flows, Issued
+from tests.security.commands import vault_mcp
 
 OTHER_KEY = "fedcba9876543210" * 4
 LIFTED = {
@@ -46,6 +47,10 @@ class World:
         self.clock = clock
         self.key = KEY
         self.saved: dict[str, Any] = {}
+        self.tokens: dict[str, str] = {}
+        """Named tokens by the name that the row has for them."""
+        self.played: list[Any] = []
+        """What every step made, saved or not."""
         self._stack = ExitStack()
         self.flows = self._start(ORIGIN, folder / "state")
         self.clients = {
@@ -53,6 +58,26 @@ class World:
             "conf": self.flows.registered(CALLBACK, token_endpoint_auth_method="client_secret_post"),
             "other": self.flows.registered(CALLBACK, token_endpoint_auth_method="none"),
         }
+
+    def make_token(self, name: str, options: str) -> None:
+        done = vault_mcp(
+            ["token", "create", name, *options.split()], vault=self.folder / "vault", state=self.folder / "state"
+        )
+        self.tokens[name] = done.stdout.strip()
+
+    def secrets(self) -> list[str]:
+        """Every secret that the row has seen."""
+        found = [self.key, *self.tokens.values()]
+        for client in self.clients.values():
+            found += [client.secret] if client.secret else []
+        for made in self.played:
+            if isinstance(made, Asked):
+                found += [made.handle, made.verifier]
+            elif isinstance(made, Code):
+                found += [made.text, made.asked.verifier]
+            elif isinstance(made, Issued):
+                found += [made.access, made.refresh]
+        return [secret for secret in found if secret]
 
     def close(self) -> None:
         self._stack.close()
@@ -120,6 +145,7 @@ class Attack:
         result = self.play(step)
         if "expect" in step and step["op"] not in ("repeat", "parallel"):
             check(self.world, answer_of(result), step["expect"])
+        self.world.played.append(result)
         if "as" in step:
             self.world.saved[step["as"]] = result
         return result
@@ -232,6 +258,8 @@ class Attack:
     def _bearer(self, said: str) -> str:
         if said == "static":
             return self.world.key
+        if said.startswith("token:"):
+            return self.world.tokens[said.removeprefix("token:")]
         name, _, change = said.removeprefix("access:").partition(" changed: ")
         token: str = self.world.saved[name].access
         return mutated(token, change.strip("'"), self.world) if change else token
@@ -542,7 +570,17 @@ def check_after(
     world: World, after: Mapping[str, Any], logged: list[logging.LogRecord], vault: Mapping[str, Any]
 ) -> None:
     """What a row says about the state behind its steps."""
-    unknown = set(after) - {"revoked", "alive", "clients", "audit", "db_lacks", "db_rows", "unchanged", "requests_to"}
+    unknown = set(after) - {
+        "revoked",
+        "alive",
+        "clients",
+        "audit",
+        "db_lacks",
+        "db_rows",
+        "unchanged",
+        "requests_to",
+        "log_lacks",
+    }
     assert not unknown, f"the runner knows no {unknown}"
     with sqlite3.connect(world.folder / "state" / "auth.db") as connection:
         for name in (*after.get("revoked", ()), *after.get("alive", ())):
@@ -561,6 +599,10 @@ def check_after(
             assert found.fetchone() == (0,)
     for address, times in after.get("requests_to", {}).items():
         assert world.web.dialed.count(address) == times
+    if "log_lacks" in after:
+        written = "".join(f"{record.getMessage()} {vars(record)}" for record in logged)
+        assert not [secret for secret in world.secrets() if secret in written]
+        assert len(world.secrets()) > len(world.clients)
     if "audit" in after:
         assert after["audit"] in {record.getMessage() for record in logged}
     stored = b"".join(file.read_bytes() for file in (world.folder / "state").glob("auth.db*"))

@@ -39,8 +39,13 @@ def principal_of_grant(bearer: Bearer, policies: Policies) -> Principal:
     """The principal of a valid access token: what is stored for its client, within what the owner chose at consent."""
     principal = f"client:{bearer.grant.client_id}"
     policy = policies.of(principal)
-    rights = narrowed(policy.rights, bearer.grant.choice, read_only=is_read_only(bearer.scope))
-    return Principal(label=principal, id=principal, policy=replace(policy, rights=rights))
+    choice, asked_to_read = bearer.grant.choice, is_read_only(bearer.scope)
+    return Principal(
+        label=principal,
+        id=principal,
+        policy=replace(policy, rights=narrowed(policy.rights, choice, read_only=asked_to_read)),
+        can_widen=asked_to_read and not choice.read_only and not policy.rights.read_only,
+    )
 
 
 def narrowed(rights: Rights, choice: Choice, *, read_only: bool) -> Rights:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from mcp.shared.auth import OAuthClientInformationFull
 from pydantic import Field
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 from sqlalchemy import insert as insert_into
 
 from app.auth.oauth.keys import digest, same
@@ -77,6 +77,11 @@ def find_client(connection: Connection, client_id: str) -> VaultClient | None:
     row = connection.execute(select(clients).where(clients.c.client_id == client_id)).one_or_none()
     if row is None:
         return None
+    return client_of(row)
+
+
+def client_of(row: Row[tuple[object, ...]]) -> VaultClient:
+    """The client of a whole row."""
     return VaultClient.of(
         json.loads(row.document),
         json.loads(row.redirect_uris),

@@ -1,6 +1,5 @@
 """The authorization server put together: its routes, its bearers, its sweeps (auth-and-security.md §5)."""
 
-import logging
 from collections.abc import Callable
 
 from pydantic import SecretStr
@@ -9,22 +8,18 @@ from app.auth.database import AuthDatabase
 from app.auth.oauth.assertions import Assertions
 from app.auth.oauth.authorize import CONSENT_PATH, AuthorizeEndpoint
 from app.auth.oauth.client_documents import ClientDocuments
-from app.auth.oauth.clients import sweep_clients
 from app.auth.oauth.config import OAuthConfig
 from app.auth.oauth.consent import ConsentEndpoint, KeyGuard
 from app.auth.oauth.documents import discovery_routes
-from app.auth.oauth.grants import sweep_grants
 from app.auth.oauth.key_ring import KeyRing
 from app.auth.oauth.provider import VaultAuthProvider
 from app.auth.oauth.registration import Registration
-from app.auth.oauth.requests import sweep_requests
+from app.auth.oauth.sweeps import sweep
 from app.auth.oauth.token_endpoint import TokenEndpoint
 from app.auth.oauth.tokens import Tokens
 from app.routes import TemplateRoute
 from app.workers import Workers
 from operations.net.guarded import GuardedClient
-
-logger = logging.getLogger(__name__)
 
 
 class AuthorizationServer:
@@ -68,18 +63,7 @@ class AuthorizationServer:
 
     def sweep(self) -> None:
         """Delete what nobody can use any more (§5.10). Blocking."""
-        now = self._clock()
-        with self._database.write() as connection:
-            sweep_requests(connection, now)
-            sweep_grants(connection, now)
-            swept = sweep_clients(
-                connection,
-                now,
-                unused_seconds=self._config.unused_client_seconds,
-                at_most=self._config.max_clients,
-            )
-        if swept:
-            logger.info("oauth_clients_swept", extra={"clients": swept})
+        sweep(self._database, self._config, self._clock())
 
     def routes(self) -> list[TemplateRoute]:
         """Every route of §4.2 but those that are switched off."""
