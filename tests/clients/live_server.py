@@ -1,7 +1,7 @@
 """A server on a loopback port, for clients that need a real connection."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +40,7 @@ class _Announcing(uvicorn.Server):
 
 
 @contextmanager
-def live_server(root: Path, state: Path) -> Iterator[LiveServer]:
+def live_server(root: Path, state: Path, environ: Mapping[str, str] | None = None) -> Iterator[LiveServer]:
     """Serve a vault over HTTP until the block ends."""
     settings = load_settings(
         str(root),
@@ -49,6 +49,7 @@ def live_server(root: Path, state: Path) -> Iterator[LiveServer]:
             "VAULT_MCP_CONFIG": "",
             "VAULT_MCP_SERVER__STATE_DIR": str(state),
             "HOME": str(state),
+            **(environ or {}),
         },
     )
     config = server_config(create_app(settings), settings)
