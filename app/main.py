@@ -88,6 +88,7 @@ def mcp_options(settings: Settings) -> McpOptions:
         instructions_note=mcp.instructions_note,
         ignored_arguments=mcp.ignored_arguments,
         output_schemas=mcp.output_schemas,
+        apps=mcp.apps,
         aliases=aliases_of(mcp.aliases),
         max_text_bytes=mcp.max_text_bytes,
         max_result_bytes=mcp.max_result_bytes,

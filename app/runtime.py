@@ -40,6 +40,7 @@ class Runtime:
             switched_off=self.switched_off,
             profile=rights.profile,
             promoted=principal.policy.promoted,
+            apps=rights.apps,
         )
 
     def operation(self, name: str) -> Operation:

@@ -672,6 +672,8 @@ class McpSettings(Section):
     """Replaces the instructions for models."""
     instructions_note: Annotated[Annotated[VaultPath, BeforeValidator(_note)] | None, Word("note")] = None
     """Vault path of a note appended to the instructions, at most 4 KiB of it."""
+    apps: Switch = True
+    """Search results as a page, in clients that show it."""
     aliases: AliasSets = ()
     """Other servers' tool names that are served too."""
     output_schemas: Switch = False

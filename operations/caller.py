@@ -82,6 +82,8 @@ class Caller:
     profile: Profile = Profile.ALL
     promoted: frozenset[str] = frozenset()
     """Tools added to the caller's list, beside those of its profile."""
+    apps: bool | None = None
+    """Whether search results come with a page to show; `None` follows the owner's setting."""
     progress: Progress = field(default=SILENT, compare=False, repr=False)
     """What the operation at hand tells its steps to."""
     call: Call = field(default_factory=Call, compare=False, repr=False)

@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn, TypeVar, get_args
 import anyio
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
@@ -28,6 +28,7 @@ from pydantic import JsonValue
 from app.auth.step_up import want_more
 from app.holding import hold_back
 from app.mcp.aliases import Aliases, Call, no_aliases
+from app.mcp.apps import EXTENSIONS, PAGE_URI, POINTER, TOOLS, page_contents, page_listed, takes_payload, with_payload
 from app.mcp.arguments import declared_among, parse_arguments
 from app.mcp.progress import progress_for
 from app.mcp.prompts import complete, get_prompt, list_prompts
@@ -74,6 +75,8 @@ class McpOptions:
     """A note whose opening is appended, read anew for every client."""
     ignored_arguments: tuple[str, ...] = ("toolCallId", "sessionId", "action", "chatInput")
     output_schemas: bool = False
+    apps: bool = False
+    """Search results as a page, where the caller's own rights do not say otherwise."""
     aliases: Aliases = field(default_factory=no_aliases)
     """Other servers' names of our tools."""
     max_text_bytes: int = 102_400
@@ -109,11 +112,13 @@ class VaultServer(Server[dict[str, Any]]):
             on_list_prompts=_guarded(self._list_prompts),
             on_get_prompt=_guarded(self._get_prompt),
             on_completion=_guarded(self._complete),
-            on_list_resources=_guarded(_list_resources),
+            on_list_resources=_guarded(self._list_resources),
             on_list_resource_templates=_guarded(_list_resource_templates),
-            on_read_resource=_guarded(_read_resource),
+            on_read_resource=_guarded(self._read_resource),
         )
         self.middleware.clear()  # spans of OpenTelemetry, which nothing here collects
+        # The SDK (2.3) leaves extensions out of handshakes; this hook of its is provisional, so a test pins it.
+        self.middleware.append(self._with_extensions)
         self.add_request_handler("server/discover", types.RequestParams, _guarded(self._discover))
 
     def create_initialization_options(
@@ -129,9 +134,33 @@ class VaultServer(Server[dict[str, Any]]):
     async def _discover(self, ctx: _Context, _params: types.RequestParams) -> types.DiscoverResult:
         return types.DiscoverResult(
             supported_versions=list(MODERN_PROTOCOL_VERSIONS),
-            capabilities=self.get_capabilities(protocol_version=ctx.protocol_version),
+            capabilities=self.get_capabilities(
+                protocol_version=ctx.protocol_version, extensions=EXTENSIONS if self._shows_apps() else None
+            ),
             instructions=self._instructions(),
         )
+
+    async def _with_extensions(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
+        if ctx.method != "initialize" or not self._shows_apps() or result is None:
+            return result
+        said = result if isinstance(result, dict) else result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {**said, "capabilities": {**said.get("capabilities", {}), "extensions": EXTENSIONS}}
+
+    def _shows_apps(self) -> bool:
+        own = CALLER.get().apps
+        return self._options.apps if own is None else own
+
+    async def _list_resources(
+        self, _ctx: _Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        # The page alone: no content of the vault is ever reachable through resources (§9).
+        return types.ListResourcesResult(resources=[page_listed()] if self._shows_apps() else [])
+
+    async def _read_resource(self, _ctx: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        if str(params.uri) == PAGE_URI and self._shows_apps():
+            return page_contents()
+        raise MCPError(types.INVALID_PARAMS, "Unknown resource", {"uri": str(params.uri)})
 
     def _instructions(self) -> str:
         caller = CALLER.get()
@@ -154,12 +183,19 @@ class VaultServer(Server[dict[str, Any]]):
     async def _list_tools(self, _ctx: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         caller = CALLER.get()
         with_aliases = caller.profile is Profile.ALL  # a list that is kept short has no room for second names
-        return types.ListToolsResult(tools=list(self._tools_for(self._served_to(caller), with_aliases)))
+        return types.ListToolsResult(
+            tools=list(self._tools_for(self._served_to(caller), with_aliases, self._shows_apps()))
+        )
 
-    def _listed(self, served: frozenset[str], with_aliases: bool) -> tuple[types.Tool, ...]:  # noqa: FBT001 - cached by both
+    def _listed(
+        self,
+        served: frozenset[str],
+        with_aliases: bool,  # noqa: FBT001 - cached by each
+        with_apps: bool,  # noqa: FBT001
+    ) -> tuple[types.Tool, ...]:
         with_output = self._options.output_schemas
         tools = [
-            (operation, tool_of(operation, served, with_output_schema=with_output))
+            (operation, tool_of(operation, served, with_output_schema=with_output, with_app=with_apps))
             for name, operation in self._operations.items()
             if name in served
         ]
@@ -198,6 +234,8 @@ class VaultServer(Server[dict[str, Any]]):
             else:
                 answer = await self._answer(operation, caller, arguments)
             outcome = "ok"
+            if operation.name in TOOLS and self._shows_apps() and takes_payload(ctx):
+                answer = with_payload(answer, self._vault.config.name, arguments)
         except anyio.get_cancelled_exc_class():
             outcome = "cancelled"
             raise
@@ -244,19 +282,24 @@ class VaultServer(Server[dict[str, Any]]):
         return render(operation, args, invoke(operation, self._vault, caller, args), self._caps)
 
 
-def tool_of(operation: Operation, served: frozenset[str], *, with_output_schema: bool = False) -> types.Tool:
+def tool_of(
+    operation: Operation, served: frozenset[str], *, with_output_schema: bool = False, with_app: bool = False
+) -> types.Tool:
     """The published tool; what its texts say about tools outside `served` is left out.
 
     The title is not published: a name says as much, and every session pays for the list.
     """
     monomorphic = operation.rendering is not Rendering.TEXT
+    meta: dict[str, Any] = dict(POINTER) if with_app and operation.name in TOOLS else {}
+    if operation.large_result:
+        meta["anthropic/maxResultSizeChars"] = LARGE_RESULT_CHARACTERS
     return types.Tool(
         name=operation.name,
         description=without_mentions(operation.description, served),
         input_schema=_schema_for(published_schema(operation.input_model), served),
         output_schema=dict(output_schema(operation.result_model)) if with_output_schema and monomorphic else None,
         annotations=_annotations_of(operation),
-        _meta={"anthropic/maxResultSizeChars": LARGE_RESULT_CHARACTERS} if operation.large_result else None,
+        _meta=meta or None,
     )
 
 
@@ -337,18 +380,10 @@ def _annotations_of(operation: Operation) -> types.ToolAnnotations:
             return types.ToolAnnotations(destructive_hint=True, idempotent_hint=idempotent, open_world_hint=False)
 
 
-async def _list_resources(_ctx: _Context, _params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-    return types.ListResourcesResult(resources=[])  # no vault content is ever reachable through resources (§9)
-
-
 async def _list_resource_templates(
     _ctx: _Context, _params: types.PaginatedRequestParams | None
 ) -> types.ListResourceTemplatesResult:
     return types.ListResourceTemplatesResult(resource_templates=[])
-
-
-async def _read_resource(_ctx: _Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-    raise MCPError(types.INVALID_PARAMS, "Unknown resource", {"uri": str(params.uri)})
 
 
 def _internal_failure(reference: str) -> types.CallToolResult:
