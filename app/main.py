@@ -9,12 +9,11 @@ from functools import cache
 import anyio
 from fastapi import FastAPI
 
-from app.auth.credentials import Credentials, named_token_verifier, static_key_verifier
+from app.auth.access import Access
 from app.auth.database import AuthDatabase
 from app.auth.gate import Gate, GatePolicy, gate_policy, startup_warnings
 from app.auth.key_guard import TypedKeys
 from app.auth.limits import LimitFigures, Limits
-from app.auth.named_tokens import NamedTokens
 from app.auth.oauth.bearers import bearer_verifier
 from app.auth.oauth.config import OAuthConfig, oauth_config
 from app.auth.oauth.server import AuthorizationServer
@@ -24,6 +23,7 @@ from app.health import health_routes
 from app.mcp.alias_tables import aliases_of
 from app.mcp.server import McpOptions, VaultServer
 from app.mcp.stdio import serve_stdio
+from app.mcp.stored_lists import StoredLists
 from app.mcp.transport import McpFacade
 from app.opening import open_vault
 from app.rest.contract import build_contract, contract_yaml
@@ -44,6 +44,7 @@ from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
 from operations.errors import VaultError
 from operations.history import HISTORY_TOOLS
+from operations.loading import LOADING_TOOLS
 from operations.memory import MEMORY_TOOLS
 from operations.net.guarded import GuardedClient
 from operations.registry import Operation
@@ -76,6 +77,7 @@ def switched_off(settings: Settings) -> frozenset[str]:
         (settings.files.enabled, FILE_TOOLS),
         (settings.memory.enabled, MEMORY_TOOLS),
         (settings.journal.enabled, HISTORY_TOOLS),
+        (settings.mcp.loading, LOADING_TOOLS),
     )
     return frozenset(settings.server.disabled_tools).union(*(tools for is_on, tools in features if not is_on))
 
@@ -111,28 +113,27 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
     oauth = oauth_config(settings)
     hooks = hooks_of(settings)
     opened = open_vault(settings) if vault is None else vault
-    database = AuthDatabase.of_state(opened.state_dir)
-    policies = Policies(database)
-    named = NamedTokens(database, opened.clock, settings.auth.max_tokens)
-    credentials = Credentials([static_key_verifier(key, policies), named_token_verifier(named, policies)])
-    policy = gate_policy(settings, credentials.principal_of)
+    access = Access(settings, opened.state_dir, opened.clock, switched_off(settings))
+    policy = gate_policy(settings, access.credentials(key).principal_of)
     limits = Limits(limit_figures(settings), lambda: opened.clock().timestamp())
     runtime = Runtime(
         vault=opened,
         operations={operation.name: operation for operation in operations},
-        switched_off=switched_off(settings),
         workers=Workers(settings.server.worker_threads or 4, max_streams=settings.server.max_streams),
+        callers=access.callers,
+        tool_use=access.tool_use,
     )
     authorization = None
     if oauth is not None:
-        authorization = open_authorization_server(oauth, settings, runtime, database, limits, web)
-        policy = with_sign_in(policy, oauth, authorization, policies)
+        authorization = open_authorization_server(oauth, settings, runtime, access.database, limits, web)
+        policy = with_sign_in(policy, oauth, authorization, access.policies)
     mcp = McpFacade(
         opened,
         operations,
         mcp_options(settings),
         caller_for=lambda scope: runtime.caller(scope, Surface.MCP),
         workers=runtime.workers,
+        lists=StoredLists(access),
     )
     webhooks = Webhooks(opened, runtime.workers, hooks)
     warnings = startup_warnings(settings)
@@ -147,12 +148,11 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
         if authorization is not None:
             await runtime.in_pool(authorization.settle)
         opened.start()
-        async with mcp.run(), sweeping(authorization, runtime), webhooks.delivering():
+        async with access.run(), mcp.run(), sweeping(authorization, runtime), webhooks.delivering():
             logger.info("serving", extra={"vault": opened.config.name, "operations": len(operations)})
             yield
         runtime.workers.close()
         opened.close()
-        database.close()
 
     app = FastAPI(
         title="Vault MCP",
@@ -188,6 +188,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
     app.add_middleware(Gate, policy=policy, limits=limits)
     app.state.runtime = runtime
     app.state.authorization = authorization
+    app.state.access = access
     return app
 
 
@@ -256,9 +257,12 @@ async def sweeping(server: AuthorizationServer | None, runtime: Runtime) -> Asyn
 async def run_stdio(vault: Vault, operations: tuple[Operation, ...], settings: Settings, caller: Caller) -> None:
     """Serve one MCP client over stdin and stdout, then close the vault."""
     workers = Workers(settings.server.worker_threads or 4, max_streams=settings.server.max_streams)
+    access = Access(settings, vault.state_dir, vault.clock, switched_off(settings))
+    server = VaultServer(vault, operations, mcp_options(settings), workers, StoredLists(access))
     vault.start()
     try:
-        await serve_stdio(VaultServer(vault, operations, mcp_options(settings), workers), caller)
+        async with access.run():
+            await serve_stdio(server, access.callers.stdio(caller))
     finally:
         workers.close()
         vault.close()

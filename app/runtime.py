@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from app.auth.credentials import Principal
+from app.auth.callers import Callers
+from app.auth.tool_use import StoredToolUse
+from app.auth.usage import Kind
 from app.holding import hold_back
 from app.workers import Workers
 from operations.caller import Caller, Surface
@@ -23,25 +25,16 @@ class Runtime:
     vault: Vault
     operations: Mapping[str, Operation]
     """The operations that are served, by name, in catalogue order."""
-    switched_off: frozenset[str]
     workers: Workers
+    callers: Callers
+    tool_use: StoredToolUse
 
     def caller(self, scope: Mapping[str, Any], surface: Surface) -> Caller:
         """The caller of an HTTP request that passed the gate."""
-        principal: Principal = scope["state"]["principal"]
-        rights = principal.policy.rights
-        return Caller(
-            principal=principal.label,
-            surface=surface,
-            read_only=rights.read_only,
-            allowed=rights.allowed,
-            prefixes=rights.write_prefixes,
-            hidden_folders=rights.hidden_folders,
-            switched_off=self.switched_off,
-            profile=rights.profile,
-            promoted=principal.policy.promoted,
-            apps=rights.apps,
-        )
+        caller = self.callers.of(scope["state"]["principal"], surface)
+        if surface is Surface.REST:
+            self.tool_use.came(caller, Kind.REST)
+        return caller
 
     def operation(self, name: str) -> Operation:
         """The operation behind a route.

@@ -676,6 +676,8 @@ class McpSettings(Section):
     """Search results as a page, in clients that show it."""
     aliases: AliasSets = ()
     """Other servers' tool names that are served too."""
+    loading: Switch = True
+    """Clients with a short list of tools can load more (`tool_catalog`, `activate_tool`, `activate_tools`)."""
     output_schemas: Switch = False
     """Tools carry the schema of their results."""
     ignored_arguments: Names = ("toolCallId", "sessionId", "action", "chatInput")

@@ -1,7 +1,9 @@
 """Who calls, and with which rights. Facades make a `Caller`; only operations decide by it."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from typing import Final, Protocol
 
 from operations.progress import SILENT, Progress
 from operations.store.paths import FolderPath, VaultPath
@@ -51,6 +53,33 @@ def write_scope(raw: str) -> WriteScope:
     return WriteScope(path=path, is_note=path.suffix == ".md")
 
 
+class ToolUse(Protocol):
+    """What outlives a call: how often tools were used, and which ones callers added to their lists."""
+
+    def calls(self) -> Mapping[str, int]:
+        """How often each tool was used, by whomever."""
+        ...
+
+    def activate(self, caller: "Caller", names: Collection[str], *, persist: bool) -> int:
+        """Add tools to the caller's list, for as long as the process runs or for good; how many were stored."""
+        ...
+
+
+class NoToolUse(ToolUse):
+    """Where nothing outlives a call."""
+
+    def calls(self) -> Mapping[str, int]:
+        """None."""
+        return {}
+
+    def activate(self, caller: "Caller", names: Collection[str], *, persist: bool) -> int:
+        """Add nothing."""
+        return 0
+
+
+NO_TOOL_USE: Final = NoToolUse()
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """The operation at hand, and what its result has to say beside its own data."""
@@ -68,6 +97,8 @@ class Caller:
     principal: str
     """Label for logs and the journal: `static`, `stdio`, `cli`, or a token's name."""
     surface: Surface
+    credential: str = ""
+    """What the caller's rights and lists are stored under; unlike the label it never changes."""
     read_only: bool = False
     allowed: frozenset[str] | None = None
     """Names of the operations this caller may use; `None` sets no ceiling."""
@@ -84,6 +115,7 @@ class Caller:
     """Tools added to the caller's list, beside those of its profile."""
     apps: bool | None = None
     """Whether search results come with a page to show; `None` follows the owner's setting."""
+    tool_use: ToolUse = field(default=NO_TOOL_USE, compare=False, repr=False)
     progress: Progress = field(default=SILENT, compare=False, repr=False)
     """What the operation at hand tells its steps to."""
     call: Call = field(default_factory=Call, compare=False, repr=False)

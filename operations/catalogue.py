@@ -17,6 +17,7 @@ from operations import (
     frontmatter_query,
     history,
     links,
+    loading,
     maintenance,
     memory,
     memory_recall,
@@ -38,7 +39,7 @@ from operations import (
     text_search,
     undoing,
 )
-from operations.registry import Operation, declared_operations
+from operations.registry import Operation, arrange
 
 DOMAINS = (
     searching,
@@ -73,6 +74,7 @@ DOMAINS = (
     obsidian_state,
     search_replace,
     server_info,
+    loading,
     expiries,
     maintenance,
     callouts,
@@ -152,9 +154,10 @@ _ORDER = (
     "vault_expiries",
     "vault_maintenance",
     "vault_callouts",
+    "tool_catalog",
+    "activate_tool",
+    "activate_tools",
 )
 
-OPERATIONS: tuple[Operation, ...] = tuple(
-    sorted(declared_operations(), key=lambda operation: _ORDER.index(operation.name))
-)
+OPERATIONS: tuple[Operation, ...] = arrange(_ORDER)
 """The catalogue; an operation that `_ORDER` does not name fails at import."""

@@ -88,6 +88,11 @@ class ErrorCode(StrEnum):
     QUERY_TOO_SLOW = "query_too_slow", 400, "the bound of a rule or pattern ran out; nothing written"
     NEEDS_OBSIDIAN = "needs_obsidian", 400, "only the desktop app can do it; gives the substitute"
     READ_ONLY = "read_only", 403, "a write while the server or the caller is read-only"
+    TOOL_INACTIVE = (
+        "tool_inactive",
+        400,
+        "MCP: the tool exists but is not loaded for this client; gives the call that loads it",
+    )
     FORBIDDEN = "forbidden", 403, "a tool or route this caller may not use"
     UNAUTHORIZED = "unauthorized", 401, "missing or wrong credentials"
     METHOD_NOT_ALLOWED = "method_not_allowed", 405, "a method this route does not take"

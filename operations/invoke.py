@@ -7,6 +7,7 @@ from typing import TypeVar
 from operations.caller import Call, Caller
 from operations.errors import ErrorCode, VaultError
 from operations.registry import Operation, OperationInput, OperationResult
+from operations.tool_lists import is_allowed
 from operations.vault import Vault
 
 Result = TypeVar("Result", bound=OperationResult)
@@ -56,7 +57,7 @@ def require_right(operation: Operation, vault: Vault, caller: Caller) -> None:
     Raises:
         VaultError: `forbidden`, `read_only`, `out_of_scope`.
     """
-    if caller.allowed is not None and operation.name not in caller.allowed:
+    if not is_allowed(caller, operation):
         raise VaultError(ErrorCode.FORBIDDEN, f"{operation.name} is not among the operations this token may use")
     if not operation.writes:
         return

@@ -1,6 +1,6 @@
 """The operation registry: every operation is declared once and both surfaces are made from that declaration."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar, cast
@@ -153,8 +153,8 @@ class Operation:
 
     @property
     def writes(self) -> bool:
-        """Whether a call can change the vault."""
-        return self.effect is not Effect.READ
+        """Whether a call can change the vault; loading a tool changes a list of ours."""
+        return self.effect is not Effect.READ and self.group is not Group.LOADING
 
 
 In = TypeVar("In", bound=OperationInput)
@@ -224,8 +224,20 @@ def operation(
 
 
 def declared_operations() -> Iterator[Operation]:
-    """Every operation declared so far, in order of declaration; `operations.catalogue` gives the complete list."""
+    """Every operation declared so far: in the catalogue's order once there is one, else in order of declaration."""
     return iter(_declared.values())
+
+
+def arrange(order: Sequence[str]) -> tuple[Operation, ...]:
+    """Put the declared operations into an order, for all who list them.
+
+    Raises:
+        ValueError: `order` does not name one of them.
+    """
+    arranged = sorted(_declared.values(), key=lambda operation: order.index(operation.name))
+    _declared.clear()
+    _declared.update((operation.name, operation) for operation in arranged)
+    return tuple(arranged)
 
 
 def spelled(caller: Caller, name: str) -> str | None:
@@ -234,7 +246,7 @@ def spelled(caller: Caller, name: str) -> str | None:
     if found is None or name in caller.switched_off or (caller.allowed is not None and name not in caller.allowed):
         return None
     if caller.surface is Surface.REST:
-        return found.rest[0].spelled
+        return found.rest[0].spelled if found.rest else None
     return name
 
 

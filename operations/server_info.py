@@ -3,11 +3,12 @@
 from importlib.metadata import PackageNotFoundError, version
 
 from operations.access import is_hidden
-from operations.caller import Caller
+from operations.caller import Caller, Profile
 from operations.kinds import Kind, kind_of
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, declared_operations, operation
+from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
 from operations.store.tree import EntryKind
 from operations.store.walk import walk
+from operations.tool_lists import existing, is_active, is_allowed
 from operations.vault import Vault
 
 PROTOCOL = "2026-07-28"
@@ -30,7 +31,9 @@ class CallerFacts(OperationResult):
     """Who is asking."""
 
     token: str
+    profile: Profile
     tools_active: int
+    """Tools in the caller's list; on REST every one it may use has its route."""
     read_only: bool
     write_scope: str | None = None
 
@@ -56,7 +59,7 @@ class ServerInfoResult(OperationResult):
 def server_info(vault: Vault, caller: Caller, _args: ServerInfoInput) -> ServerInfoResult:
     """Say what vault this is and what you may do: read-only, write scope, number of tools."""
     notes, documents = count_files(vault, caller)
-    usable = [one for one in declared_operations() if may_use(vault, caller, one.name, writes=one.writes)]
+    shown = [one for one in existing(vault, caller) if is_allowed(caller, one) and is_active(caller, one)]
     return ServerInfoResult(
         name="vault-mcp",
         version=package_version(),
@@ -64,18 +67,12 @@ def server_info(vault: Vault, caller: Caller, _args: ServerInfoInput) -> ServerI
         vault=VaultFacts(name=vault.config.name, notes=notes, documents=documents),
         you=CallerFacts(
             token=caller.principal,
-            tools_active=len(usable),
+            profile=caller.profile,
+            tools_active=len(shown),
             read_only=caller.read_only or vault.config.read_only,
             write_scope=", ".join(caller.scope_names) or None,
         ),
     )
-
-
-def may_use(vault: Vault, caller: Caller, name: str, *, writes: bool) -> bool:
-    """Whether a caller can use an operation at all."""
-    if name in caller.switched_off or (caller.allowed is not None and name not in caller.allowed):
-        return False
-    return not (writes and (caller.read_only or vault.config.read_only))
 
 
 def count_files(vault: Vault, caller: Caller) -> tuple[int, int]:

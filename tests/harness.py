@@ -158,7 +158,6 @@ class Server:
         peer: str,
     ) -> Answer:
         raw = target.encode("utf-8") if isinstance(target, str) else target
-        raw_path, _, query = raw.partition(b"?")
         payload = body.encode("utf-8") if isinstance(body, str) else body
         parts = list(chunks) if chunks is not None else [payload]
         given = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
@@ -172,21 +171,7 @@ class Server:
             wire.append((b"content-length", str(len(payload)).encode()))
         if chunks is not None:
             wire.append((b"transfer-encoding", b"chunked"))
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "http",
-            "path": _lenient_path(raw_path),
-            "raw_path": raw_path,
-            "query_string": query,
-            "root_path": "",
-            "headers": wire,
-            "client": (peer, 50000),
-            "server": ("127.0.0.1", 8080),
-            "state": {},
-        }
+        scope = scope_of(method, raw, wire, peer)
         received: list[bytes] = []
         started: dict[str, Any] = {}
         ended = anyio.Event()
@@ -211,6 +196,28 @@ class Server:
             headers={name.decode("latin-1"): value.decode("latin-1") for name, value in started["headers"]},
             body=b"".join(received),
         )
+
+
+def scope_of(
+    method: str, target: bytes, headers: list[tuple[bytes, bytes]], peer: str = "192.0.2.10"
+) -> dict[str, Any]:
+    """The ASGI scope of a request."""
+    raw_path, _, query = target.partition(b"?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": _lenient_path(raw_path),
+        "raw_path": raw_path,
+        "query_string": query,
+        "root_path": "",
+        "headers": headers,
+        "client": (peer, 50000),
+        "server": ("127.0.0.1", 8080),
+        "state": {},
+    }
 
 
 def _raw(text: str | bytes) -> bytes:

@@ -6,7 +6,7 @@ from typing import Final
 
 from app.auth.database import AuthDatabase
 from app.auth.named_tokens import Clock, NamedToken, NamedTokens
-from app.auth.policies import STATIC, STDIO, Policies, Policy, Rights
+from app.auth.policies import CLIENT, STATIC, STDIO, Policies, Policy, Rights
 from app.auth.usage import Kind, Usage, UsageLog
 from app.settings import Settings
 from operations.caller import Profile, write_scope
@@ -175,7 +175,7 @@ class Administration:
         self._policies.demote(principal)
 
     def _principal(self, name: str) -> str:
-        if name in (STATIC, STDIO) or name.startswith("client:"):
+        if name in (STATIC, STDIO) or name.startswith(CLIENT):
             return name
         return self._tokens.named(name).id
 

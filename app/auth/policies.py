@@ -20,6 +20,8 @@ STATIC: Final = "static"
 """Principal of the static key."""
 STDIO: Final = "stdio"
 """Principal of a client that started the process itself."""
+CLIENT: Final = "client:"
+"""Begins the principal of an OAuth client."""
 _NAMES: Final = TypeAdapter(frozenset[str], config=ConfigDict(strict=True))
 
 

@@ -54,25 +54,28 @@ def stdio(
         list[str] | None, typer.Option("--scope", help="Confine writes to this note or folder; may be repeated.")
     ] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", help="Serve only this tool; may be repeated.")] = None,
+    profile: Annotated[str, typer.Option("--profile", help="Which tools are shown: all, core, adaptive.")] = "all",
 ) -> None:
     """Serve a vault to one MCP client over stdin and stdout."""
     settings = settings_of(vault)
     log_to_stderr(settings)
     import anyio
 
-    from app.main import run_stdio, served_operations, switched_off
+    from app.main import run_stdio, served_operations
     from app.opening import open_vault
-    from operations.caller import Caller, Surface, write_scope
+    from operations.caller import Caller, Profile, Surface, write_scope
     from operations.memory_templates import bootstrap_memory
 
+    if profile not in set(Profile):
+        raise typer.BadParameter(f"--profile takes {', '.join(Profile)}")
     operations = served_operations(settings)
     caller = Caller(
         principal="stdio",
         surface=Surface.MCP,
         read_only=read_only,
         allowed=frozenset(allow) if allow else None,
-        scopes=tuple(write_scope(path) for path in scope or ()),
-        switched_off=switched_off(settings),
+        prefixes=tuple(write_scope(path) for path in scope) if scope else None,
+        profile=Profile(profile),
     )
     vault_opened = open_vault(settings)
     if not read_only:

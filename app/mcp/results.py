@@ -9,7 +9,7 @@ from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent
 from pydantic import JsonValue
 
 from operations.errors import ErrorCode, VaultError
-from operations.registry import Operation, OperationInput, OperationResult, Rendering, ShownPicture, Text
+from operations.registry import Effect, Operation, OperationInput, OperationResult, Rendering, ShownPicture, Text
 
 ERROR_META: Final = "vault-mcp/error"
 """Key of a failure's `_meta` under which programs find `{code, …details}`."""
@@ -40,7 +40,7 @@ def render(operation: Operation, args: OperationInput, result: OperationResult, 
     if operation.text is not None and (text := operation.text(result, args)) is not None:
         return _text_answer(_capped_text(text, operation, caps.text_bytes))
     data = _capped_data(_data_of(result), operation, args, caps.result_bytes)
-    if operation.writes and "message" in data:
+    if operation.effect is not Effect.READ and "message" in data:
         return CallToolResult(content=[_block(str(data["message"]))], structured_content=data)
     return CallToolResult(content=[_block(_json_text(data))], structured_content=data)
 

@@ -30,6 +30,7 @@ from app.holding import hold_back
 from app.mcp.aliases import Aliases, Call, no_aliases
 from app.mcp.apps import EXTENSIONS, PAGE_URI, POINTER, TOOLS, page_contents, page_listed, takes_payload, with_payload
 from app.mcp.arguments import declared_among, parse_arguments
+from app.mcp.list_changes import ListChanges
 from app.mcp.progress import progress_for
 from app.mcp.prompts import complete, get_prompt, list_prompts
 from app.mcp.results import Caps, render, render_refusal
@@ -41,11 +42,14 @@ from operations.invoke import invoke, invoke_at_once, require_right
 from operations.reading import opening_of
 from operations.registry import Effect, Operation, OperationInput, Rendering
 from operations.store.paths import VaultPath
+from operations.tool_lists import exists, is_active, is_allowed, require_active
 from operations.vault import Vault
 
 logger = logging.getLogger(__name__)
 
 SERVER_NAME: Final = "vault-mcp"
+ACTIVATING: Final = frozenset({"activate_tool", "activate_tools"})
+"""Tools whose call can change the caller's list."""
 LARGE_RESULT_CHARACTERS: Final = 200_000
 """What Claude Code may show of a large result; without the mark it writes results past 50,000 to a file."""
 INSTRUCTIONS_CHARACTERS: Final = 1200
@@ -84,20 +88,57 @@ class McpOptions:
     max_request_bytes: int = 4 * 1024 * 1024
 
 
+class ToolLists:
+    """What callers' lists depend on beside the request; here it is nothing, and nothing is counted."""
+
+    def renewed(self, caller: Caller) -> Caller:
+        """The caller with its list as it is now."""
+        return caller
+
+    def written(self) -> int:
+        """A number that changes when another process has written what lists depend on."""
+        return 0
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Call `told`, in whatever thread, when somebody's list has changed."""
+
+    def came(self, caller: Caller, *, modern: bool) -> None:
+        """Note a request and the protocol era it is of."""
+
+    def called(self, caller: Caller, operation: Operation) -> None:
+        """Count a call that ran."""
+
+
 class VaultServer(Server[dict[str, Any]]):
     """The SDK's server over the operations of one vault; lists and instructions depend on the caller."""
 
-    def __init__(self, vault: Vault, operations: Sequence[Operation], options: McpOptions, workers: Workers) -> None:
+    def __init__(
+        self,
+        vault: Vault,
+        operations: Sequence[Operation],
+        options: McpOptions,
+        workers: Workers,
+        lists: ToolLists | None = None,
+    ) -> None:
         """Serve `operations`, in their order.
 
         Args:
             workers: The threads that calls run in, shared with the other surface.
+            lists: What outlives a request; without it lists stay as callers bring them.
         """
         self._vault = vault
         self._operations = {operation.name: operation for operation in operations}
         self._options = options
         self._workers = workers
         self._caps = Caps(text_bytes=options.max_text_bytes, result_bytes=options.max_result_bytes)
+        self._lists = lists or ToolLists()
+        self.list_changes = ListChanges(
+            CALLER,
+            lambda caller: self._served_to(self._lists.renewed(caller)),
+            self._lists.written,
+            workers,
+        )
+        self._lists.on_change(self.list_changes.poke)
         self._tools_for = lru_cache(maxsize=64)(self._listed)
         super().__init__(
             SERVER_NAME,
@@ -115,6 +156,7 @@ class VaultServer(Server[dict[str, Any]]):
             on_list_resources=_guarded(self._list_resources),
             on_list_resource_templates=_guarded(_list_resource_templates),
             on_read_resource=_guarded(self._read_resource),
+            on_subscriptions_listen=_guarded(self.list_changes.listen),
         )
         self.middleware.clear()  # spans of OpenTelemetry, which nothing here collects
         # The SDK (2.3) leaves extensions out of handshakes; this hook of its is provisional, so a test pins it.
@@ -128,8 +170,25 @@ class VaultServer(Server[dict[str, Any]]):
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
         """Answer `initialize` with instructions for the caller at hand; stateless requests ask without arguments."""
+        notification_options = notification_options or NotificationOptions(tools_changed=True)
         options = super().create_initialization_options(notification_options, experimental_capabilities, extensions)
         return options.model_copy(update={"instructions": self._instructions()})
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> types.ServerCapabilities:
+        """Declare what is honoured: only changes of tools are told; a listening handler alone would promise more."""
+        declared = super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
+        )
+        prompts = types.PromptsCapability(list_changed=False)
+        resources = types.ResourcesCapability(subscribe=False, list_changed=False)
+        return declared.model_copy(update={"prompts": prompts, "resources": resources})
 
     async def _discover(self, ctx: _Context, _params: types.RequestParams) -> types.DiscoverResult:
         return types.DiscoverResult(
@@ -170,18 +229,24 @@ class VaultServer(Server[dict[str, Any]]):
         return f"{said}\n\n{note}" if note else said
 
     def _served_to(self, caller: Caller) -> frozenset[str]:
-        """Names of the tools this caller sees (§7.1)."""
-        read_only = caller.read_only or self._vault.config.read_only
+        """Names of the tools in this caller's list (§7.1)."""
         return frozenset(
             name
             for name, operation in self._operations.items()
-            if name not in caller.switched_off
-            and not (read_only and operation.writes)
-            and (caller.allowed is None or name in caller.allowed)
+            if exists(self._vault, caller, operation) and is_allowed(caller, operation) and is_active(caller, operation)
         )
 
-    async def _list_tools(self, _ctx: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    def _caller(self, ctx: _Context) -> Caller:
+        """Who makes this request. A stdio client is one caller for long: its list may have changed meanwhile."""
         caller = CALLER.get()
+        if ctx.request is not None:
+            return caller
+        if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+            self.list_changes.use_pipe(ctx)
+        return self._lists.renewed(caller)
+
+    async def _list_tools(self, ctx: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        caller = self._caller(ctx)
         with_aliases = caller.profile is Profile.ALL  # a list that is kept short has no room for second names
         return types.ListToolsResult(
             tools=list(self._tools_for(self._served_to(caller), with_aliases, self._shows_apps()))
@@ -214,7 +279,7 @@ class VaultServer(Server[dict[str, Any]]):
         return await self._workers.run(complete, self._vault, CALLER.get(), params)
 
     async def _call_tool(self, ctx: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = CALLER.get()
+        caller = self._caller(ctx)
         try:
             call = self._options.aliases.call_of(params.name, params.arguments or {})
         except VaultError as refusal:
@@ -236,6 +301,8 @@ class VaultServer(Server[dict[str, Any]]):
             outcome = "ok"
             if operation.name in TOOLS and self._shows_apps() and takes_payload(ctx):
                 answer = with_payload(answer, self._vault.config.name, arguments)
+            if operation.name in ACTIVATING:
+                await self._tell_if_changed(ctx, caller)
         except anyio.get_cancelled_exc_class():
             outcome = "cancelled"
             raise
@@ -258,6 +325,16 @@ class VaultServer(Server[dict[str, Any]]):
             )
         return answer
 
+    async def _tell_if_changed(self, ctx: _Context, caller: Caller) -> None:
+        """Tell an activation on the stream of its own answer, for clients that cannot listen elsewhere.
+
+        From 2026 on a change is told on listening streams alone; on stdio it goes over the pipe.
+        """
+        if ctx.request is None or ctx.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return
+        if self._served_to(caller) != self._served_to(self._lists.renewed(caller)):
+            await ctx.session.send_notification(types.ToolListChangedNotification(), related_request_id=ctx.request_id)
+
     async def _answer(
         self, operation: Operation, caller: Caller, arguments: Mapping[str, JsonValue]
     ) -> types.CallToolResult:
@@ -266,8 +343,13 @@ class VaultServer(Server[dict[str, Any]]):
             return await self._workers.run(self._run, operation, caller, arguments)
         args = self._parsed(operation, caller, arguments)
         await hold_back(self._workers, self._vault, operation, caller, args)
-        result = invoke_at_once(operation, self._vault, caller, args)
+        try:
+            result = invoke_at_once(operation, self._vault, caller, args)
+        except VaultError:
+            self._lists.called(caller, operation)
+            raise
         if result is not None:
+            self._lists.called(caller, operation)
             return render(operation, args, result, self._caps)
         return await self._workers.run(self._rendered, operation, caller, args)
 
@@ -275,11 +357,16 @@ class VaultServer(Server[dict[str, Any]]):
         return self._rendered(operation, caller, self._parsed(operation, caller, arguments))
 
     def _parsed(self, operation: Operation, caller: Caller, arguments: Mapping[str, JsonValue]) -> OperationInput:
-        require_right(operation, self._vault, caller)  # before the arguments, of which a forbidden tool tells nothing
+        require_right(operation, self._vault, caller)
+        require_active(operation, caller)  # before the arguments, of which a forbidden tool tells nothing
         return parse_arguments(operation, arguments, self._options.ignored_arguments)
 
     def _rendered(self, operation: Operation, caller: Caller, args: OperationInput) -> types.CallToolResult:
-        return render(operation, args, invoke(operation, self._vault, caller, args), self._caps)
+        try:
+            result = invoke(operation, self._vault, caller, args)
+        finally:
+            self._lists.called(caller, operation)
+        return render(operation, args, result, self._caps)
 
 
 def tool_of(

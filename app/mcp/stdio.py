@@ -89,6 +89,7 @@ class _StdioConnection:
                 tasks.start_soon(self._end_on_signal)
                 tasks.start_soon(self._take_lines, last_resort.start)
                 tasks.start_soon(self._write_answers)
+                tasks.start_soon(self._server.list_changes.watch)
                 await self._server.run(self._messages, self._answers_in, self._server.create_initialization_options())
                 tasks.cancel_scope.cancel()
         finally:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+import anyio
 import pydantic_core
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -16,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.mcp.server import CALLER, McpOptions, VaultServer
+from app.mcp.server import ACTIVATING, CALLER, McpOptions, ToolLists, VaultServer
 from app.routes import TemplateRoute
 from app.workers import Workers
 from operations.caller import Caller, WriteScope
@@ -54,6 +55,7 @@ class McpFacade:
         *,
         caller_for: CallerFor,
         workers: Workers,
+        lists: ToolLists | None = None,
         security: TransportSecuritySettings | None = None,
     ) -> None:
         """Prepare the surface; `run` starts it.
@@ -61,7 +63,8 @@ class McpFacade:
         Args:
             security: The SDK's own host and origin check, a second line behind the gate's.
         """
-        self.server = VaultServer(vault, operations, options, workers)
+        self._lists = lists or ToolLists()
+        self.server = VaultServer(vault, operations, options, workers, self._lists)
         self._caller_for = caller_for
         self._max_request_bytes = options.max_request_bytes
         # The SDK fixes the form of a manager's answers when it is made, so there is one for each form.
@@ -89,8 +92,11 @@ class McpFacade:
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Serve while the block runs; once for each facade, inside the application's lifespan."""
-        async with self._json.run(), self._streaming.run():
+        async with self._json.run(), self._streaming.run(), anyio.create_task_group() as tasks:
+            tasks.start_soon(self.server.list_changes.watch)
             yield
+            self.server.list_changes.close()
+            tasks.cancel_scope.cancel()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request on `/mcp`."""
@@ -116,7 +122,9 @@ class McpFacade:
             return
         if body is None:
             return
-        manager = self._streaming if _wants_stream(Headers(scope=scope), body) else self._json
+        headers = Headers(scope=scope)
+        self._lists.came(caller, modern=_is_modern(headers))
+        manager = self._streaming if _wants_stream(headers, body) else self._json
         token = CALLER.set(caller)
         try:
             await manager.handle_request(_without_padding(scope), _replaying(body, receive), send)
@@ -155,20 +163,25 @@ def _wants_stream(headers: Headers, body: bytes) -> bool:
     """
     if _EVENT_STREAM not in headers.get("accept", "").lower():
         return False
+    return _is_modern(headers) or ((b"progressToken" in body or b"activate_tool" in body) and _has_news(body))
+
+
+def _is_modern(headers: Headers) -> bool:
     revision = headers.get("mcp-protocol-version")
-    if revision is not None and revision not in HANDSHAKE_PROTOCOL_VERSIONS:
-        return True
-    return b"progressToken" in body and _has_progress_token(body)
+    return revision is not None and revision not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
-def _has_progress_token(body: bytes) -> bool:
+def _has_news(body: bytes) -> bool:
+    """Whether the call may have something to tell before its answer: progress, or a changed list of tools."""
     try:
         message = pydantic_core.from_json(body)
     except ValueError:
         return False  # the transport answers what is no JSON
     match message:
-        case {"params": {"_meta": {"progressToken": str() | int() as token}}}:
-            return not isinstance(token, bool)  # which Python counts among the integers, the protocol does not
+        case {"params": {"_meta": {"progressToken": str() | int() as token}}} if not isinstance(token, bool):
+            return True  # Python counts the switches among the integers, the protocol does not
+        case {"method": "tools/call", "params": {"name": str() as name}}:
+            return name in ACTIVATING
         case _:
             return False
 

@@ -60,7 +60,7 @@ def cases_of(file: str, model: type[CaseT], *, key: str = "cases", op: str | Non
 
     An id that stands twice, a row that does not fit `model` and a selection without rows fail at collection.
     """
-    rows = _table(file)[key]
+    rows = table_of(file)[key]
     ids = [row["id"] for row in rows]
     repeated = sorted({name for name in ids if ids.count(name) > 1})
     if repeated:
@@ -73,7 +73,7 @@ def cases_of(file: str, model: type[CaseT], *, key: str = "cases", op: str | Non
 
 def operations_in(file: str, *, key: str = "cases") -> set[str]:
     """Every `op` of a table, so that a test can claim to run them all."""
-    return {row["op"] for row in _table(file)[key]}
+    return {row["op"] for row in table_of(file)[key]}
 
 
 @dataclass(slots=True)
@@ -97,7 +97,8 @@ def refused_with(code: str | None) -> Iterator[Refusal]:
 
 
 @cache
-def _table(file: str) -> dict[str, Any]:
+def table_of(file: str) -> dict[str, Any]:
+    """A whole table, with what stands beside its rows."""
     with (TABLES / file).open(encoding="utf-8") as stream:
         table = yaml.load(stream, TableLoader)  # noqa: S506 - a SafeLoader with fewer guesses
     if not isinstance(table, dict):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from operations.catalogue import OPERATIONS
-from operations.registry import Rendering
+from operations.registry import Effect, Rendering
 from tests.harness import Server, fill, serving
 
 BOILER = (
@@ -38,7 +38,9 @@ def test_every_tool_has_the_rendering_of_its_kind() -> None:
     assert sentences == {
         operation.name
         for operation in OPERATIONS
-        if operation.writes and operation.text is None and "message" in operation.result_model.model_fields
+        if operation.effect is not Effect.READ
+        and operation.text is None
+        and "message" in operation.result_model.model_fields
     }
 
 

@@ -187,7 +187,7 @@ async def test_initialize_declares_what_is_honoured_and_no_session(
     result = result_of(response)
     assert result["protocolVersion"] == "2025-11-25"
     assert result["capabilities"] == {
-        "tools": {"listChanged": False},
+        "tools": {"listChanged": True},
         "prompts": {"listChanged": False},
         "completions": {},
         "resources": {"subscribe": False, "listChanged": False},
@@ -206,7 +206,7 @@ async def test_discover_declares_the_same_as_initialize(serve: Serve, vault: Vau
         result = result_of(await modern(client, "server/discover"))
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["capabilities"] == {
-        "tools": {"listChanged": False},
+        "tools": {"listChanged": True},
         "prompts": {"listChanged": False},
         "completions": {},
         "resources": {"subscribe": False, "listChanged": False},

@@ -1018,6 +1018,7 @@ CASES: Final[tuple[Parity, ...]] = (
         Request("DELETE", "/memory/entries?file=Agents&section=Style&date=2026-02-02&entry=writes%20British%20English"),
         "target_not_found",
     ),
+    Parity("lists the tools of a group", "tool_catalog", {"group": "loading"}, Request("GET", "/tools?group=loading")),
     Parity("says what is served", "vault_server_info", {}, Request("GET", "/server")),
     Parity(
         "lists what expires",
