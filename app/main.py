@@ -3,21 +3,13 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import cache
 
-import anyio
 from fastapi import FastAPI
 
 from app.auth.access import Access
-from app.auth.database import AuthDatabase
-from app.auth.gate import Gate, GatePolicy, gate_policy, startup_warnings
-from app.auth.key_guard import TypedKeys
-from app.auth.limits import LimitFigures, Limits
-from app.auth.oauth.bearers import bearer_verifier
-from app.auth.oauth.config import OAuthConfig, oauth_config
-from app.auth.oauth.server import AuthorizationServer
-from app.auth.policies import Policies
+from app.auth.gate import Gate, gate_policy, startup_warnings
+from app.auth.limits import Limits
 from app.auth.static_key import StaticKey
 from app.health import health_routes
 from app.mcp.alias_tables import aliases_of
@@ -38,6 +30,7 @@ from app.rest.vault import VaultRoutes
 from app.routes import TemplateRoute
 from app.runtime import Runtime
 from app.settings import Settings, check_tool_names, require_api_key
+from app.signing_in import Outside, SignIn, limit_figures, sweeping
 from app.webhooks import Webhooks, hooks_of
 from app.workers import Workers
 from operations.caller import Caller, Surface
@@ -46,7 +39,6 @@ from operations.errors import VaultError
 from operations.history import HISTORY_TOOLS
 from operations.loading import LOADING_TOOLS
 from operations.memory import MEMORY_TOOLS
-from operations.net.guarded import GuardedClient
 from operations.registry import Operation
 from operations.server_info import package_version
 from operations.store.writes import sweep_leftovers
@@ -56,7 +48,6 @@ logger = logging.getLogger(__name__)
 
 FILE_TOOLS = ("vault_read_file", "vault_list_files", "vault_write_file")
 """What `files.enabled` switches off; canvases stay."""
-SWEEP_SECONDS = 3600.0
 LEFTOVER_SECONDS = 3600.0
 """Age at which a temporary file of ours can only be what a crash left."""
 
@@ -98,19 +89,18 @@ def mcp_options(settings: Settings) -> McpOptions:
     )
 
 
-def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedClient | None = None) -> FastAPI:
+def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outside | None = None) -> FastAPI:
     """The server as an ASGI application; it can be built more than once in a process.
 
     Args:
         vault: An open vault instead of the one the settings name; the application closes it.
-        web: Fetches what strangers name; by default from the public internet.
+        outside: How other servers are asked; by default over the network.
 
     Raises:
         ConfigError: The settings cannot be served.
     """
     operations = served_operations(settings)
     key = StaticKey(require_api_key(settings))
-    oauth = oauth_config(settings)
     hooks = hooks_of(settings)
     opened = open_vault(settings) if vault is None else vault
     access = Access(settings, opened.state_dir, opened.clock, switched_off(settings))
@@ -123,10 +113,9 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
         callers=access.callers,
         tool_use=access.tool_use,
     )
-    authorization = None
-    if oauth is not None:
-        authorization = open_authorization_server(oauth, settings, runtime, access.database, limits, web)
-        policy = with_sign_in(policy, oauth, authorization, access.policies)
+    sign_in = SignIn(settings, runtime, access.database, access.policies, limits, outside or Outside())
+    authorization = sign_in.authorization_server()
+    policy = sign_in.taught(policy, authorization)
     mcp = McpFacade(
         opened,
         operations,
@@ -148,7 +137,12 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
         if authorization is not None:
             await runtime.in_pool(authorization.settle)
         opened.start()
-        async with access.run(), mcp.run(), sweeping(authorization, runtime), webhooks.delivering():
+        async with (
+            access.run(),
+            mcp.run(),
+            sweeping(authorization, runtime.workers),
+            webhooks.delivering(),
+        ):
             logger.info("serving", extra={"vault": opened.config.name, "operations": len(operations)})
             yield
         runtime.workers.close()
@@ -190,68 +184,6 @@ def create_app(settings: Settings, vault: Vault | None = None, *, web: GuardedCl
     app.state.authorization = authorization
     app.state.access = access
     return app
-
-
-def limit_figures(settings: Settings) -> LimitFigures:
-    """How often a minute, as the owner set it."""
-    limits = settings.limits
-    return LimitFigures(
-        oauth=limits.oauth_per_minute,
-        token=limits.token_per_minute,
-        token_failures=limits.token_failures_per_minute,
-        bad_bearers=limits.bad_bearers_per_minute,
-    )
-
-
-def open_authorization_server(
-    config: OAuthConfig,
-    settings: Settings,
-    runtime: Runtime,
-    database: AuthDatabase,
-    limits: Limits,
-    web: GuardedClient | None,
-) -> AuthorizationServer:
-    """The authorization server of this origin."""
-    key = require_api_key(settings)
-    return AuthorizationServer(
-        config,
-        database,
-        key,
-        workers=runtime.workers,
-        clock=lambda: runtime.vault.clock().timestamp(),
-        key_guard=TypedKeys(StaticKey(key), limits.wrong_keys),
-        web=web,
-    )
-
-
-def with_sign_in(
-    policy: GatePolicy, config: OAuthConfig, server: AuthorizationServer, policies: Policies
-) -> GatePolicy:
-    """The policy that takes access tokens on MCP, and says where to get one."""
-    return replace(
-        policy,
-        authenticate_on_mcp=bearer_verifier(server.tokens, policies),
-        resource_metadata_url=config.resource_metadata_url,
-    )
-
-
-@asynccontextmanager
-async def sweeping(server: AuthorizationServer | None, runtime: Runtime) -> AsyncIterator[None]:
-    """Sweep the authorization server every hour while the block runs."""
-
-    async def sweep_hourly(server: AuthorizationServer) -> None:
-        while True:
-            await anyio.sleep(SWEEP_SECONDS)
-            try:
-                await runtime.in_pool(server.sweep)
-            except VaultError as refusal:
-                logger.warning("sweep put off", extra={"reason": refusal.message})
-
-    async with anyio.create_task_group() as tasks:
-        if server is not None:
-            tasks.start_soon(sweep_hourly, server)
-        yield
-        tasks.cancel_scope.cancel()
 
 
 async def run_stdio(vault: Vault, operations: tuple[Operation, ...], settings: Settings, caller: Caller) -> None:

@@ -26,6 +26,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from pydantic.fields import FieldInfo
 
 from app.auth.hosts import NULL_ORIGIN, parse_host, parse_origin, parse_public_origin
+from app.auth.jwt import ASYMMETRIC
 from app.auth.static_key import API_KEY_VARIABLE, parse_static_key
 from app.log import LogFormat, LogLevel
 from operations.errors import VaultError
@@ -40,6 +41,7 @@ from operations.store.watcher import WatchMode
 from operations.vault import MEBIBYTE, DeleteMode, PeriodicChoice, RerankMode, TimestampPolicy, VaultConfig
 
 CONFIG_VARIABLE = "VAULT_MCP_CONFIG"
+OIDC_SECRET_VARIABLE = "VAULT_MCP_OIDC_CLIENT_SECRET"  # noqa: S105 - a name
 EMBEDDING_KEY_VARIABLE = "VAULT_MCP_EMBEDDING_API_KEY"
 PACKAGE_ROOT = Path(__file__).resolve().parents[1]
 _KIBIBYTE = 1024
@@ -260,6 +262,46 @@ def _host_names(value: object) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
+def _consent_ways(value: object) -> tuple[str, ...]:
+    ways = tuple(item.lower() for item in _items(value))
+    if not ways or not set(ways) <= {"key", "oidc"}:
+        raise ValueError("must hold key, oidc, or both")
+    return ways
+
+
+def _people(value: object) -> tuple[str, ...]:
+    return _entries(value, ("sub", "email"))
+
+
+def _clients_and_people(value: object) -> tuple[str, ...]:
+    return _entries(value, ("sub", "client_id", "email"), anybody="*")
+
+
+def _entries(value: object, names: tuple[str, ...], *, anybody: str | None = None) -> tuple[str, ...]:
+    items = _items(value)
+    for item in items:
+        name, _, rest = item.partition(":")
+        if item != anybody and (name not in names or not rest):
+            raise ValueError(f"must hold entries such as {', '.join(f'{name}:…' for name in names)}")
+    return items
+
+
+def _algorithms(value: object) -> tuple[str, ...]:
+    names = _items(value)
+    if not names or not set(names) <= ASYMMETRIC:
+        raise ValueError(f"must hold some of {', '.join(sorted(ASYMMETRIC))}")
+    return names
+
+
+def _issuer(value: object) -> object:
+    text = cast("str", _text(value))
+    parts = urlsplit(text)
+    is_loopback = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if not parts.hostname or not (parts.scheme == "https" or is_loopback) or "@" in parts.netloc or "#" in text:
+        raise ValueError("must be an https address, or http on loopback")
+    return text
+
+
 def _public_origin(value: object) -> object:
     return str(parse_public_origin(cast("str", _text(value))))
 
@@ -288,6 +330,7 @@ WeekStart = Literal["auto", "iso", "sunday", "monday", "tuesday", "wednesday", "
 Suffixes = Annotated[tuple[str, ...], BeforeValidator(_suffixes), Word("suffixes")]
 TextSuffixes = Annotated[tuple[str, ...], BeforeValidator(_text_suffixes), Word("suffixes")]
 Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts), Word("hosts")]
+OptionalIssuer = Annotated[Annotated[str, BeforeValidator(_issuer)] | None, Word("url")]
 OptionalHosts = Annotated[Annotated[tuple[str, ...], BeforeValidator(_host_names)] | None, Word("hosts")]
 SwitchOrAuto = Annotated[bool | Literal["auto"], BeforeValidator(_switch_or_auto), Word("auto, bool")]
 Hops = Annotated[int, BeforeValidator(_number), Field(ge=0, le=10), Word("0…10")]
@@ -717,6 +760,42 @@ class OAuthSettings(Section):
     """Registered clients that never signed in are forgotten."""
     max_clients: Whole = 500
     """Registered clients at most; the oldest without a sign-in goes first."""
+    consent: Annotated[tuple[str, ...], BeforeValidator(_consent_ways), Word("key, oidc")] = ("key",)
+    """Ways for the owner to approve: the server's key, or signing in at `auth.oidc.issuer`."""
+
+
+class OidcSettings(Section):
+    """The OpenID provider at which the owner may approve; its client secret is VAULT_MCP_OIDC_CLIENT_SECRET."""
+
+    issuer: Annotated[OptionalIssuer, Word("url")] = None
+    """Its address, as it spells it."""
+    client_id: OptionalText = None
+    """The id of this server there; its callback is `/oauth/oidc/callback`."""
+    scopes: Text = "openid email"
+    """What is asked for."""
+    allow: Annotated[tuple[str, ...], BeforeValidator(_people), Word("list")] = ()
+    """Who may approve: `sub:…` or `email:…`; required with an issuer."""
+
+
+class ExternalSettings(Section):
+    """Another issuer whose access tokens are taken, on MCP and REST."""
+
+    issuer: Annotated[OptionalIssuer, Word("url")] = None
+    """Its address, as its tokens spell it."""
+    jwks_url: Annotated[OptionalIssuer, Word("url"), Otherwise("discovery")] = None
+    """Where its keys are."""
+    audience: Annotated[OptionalText, Otherwise("the public origin's /mcp")] = None
+    """What its tokens must be for."""
+    algorithms: Annotated[tuple[str, ...], BeforeValidator(_algorithms), Word("list")] = ("RS256", "ES256")
+    """Signatures that are taken."""
+    allow: Annotated[tuple[str, ...], BeforeValidator(_clients_and_people), Word("list")] = ()
+    """Who is let in: `sub:…`, `client_id:…`, `email:…`, or `*` for everybody; required with an issuer."""
+    scope_full: Text = "vault"
+    """Scope that may do everything."""
+    scope_read: Text = "vault:read"
+    """Scope that may read."""
+    max_lifetime_seconds: Whole = 86_400
+    """Longest life of a token, as none can be ended before."""
 
 
 class AuthSettings(Section):
@@ -725,6 +804,8 @@ class AuthSettings(Section):
     max_tokens: Whole = 50
     """Named tokens that may live at once."""
     oauth: OAuthSettings = OAuthSettings()
+    oidc: OidcSettings = OidcSettings()
+    external: ExternalSettings = ExternalSettings()
 
 
 class LimitSettings(Section):
@@ -804,6 +885,8 @@ class Settings(Section):
     """The static key; from the environment only."""
     webhook_secrets: Mapping[str, SecretStr] = Field(default_factory=dict, repr=False)
     """The variables named in `webhooks`, those that are set."""
+    oidc_client_secret: SecretStr | None = None
+    """Secret of this server at the OpenID provider; from the environment only."""
     embedding_api_key: SecretStr | None = None
     """Key of the embeddings service; from the environment only."""
     sources: Mapping[str, Source] = Field(default_factory=dict, repr=False)
@@ -901,7 +984,8 @@ def load_settings(vault_path: str | None, environ: Mapping[str, str], *, package
                 if environ.get(hook.secret_env)
             },
             "api_key": _api_key(environ),
-            "embedding_api_key": SecretStr(key) if (key := environ.get(EMBEDDING_KEY_VARIABLE, "").strip()) else None,
+            "embedding_api_key": _secret(environ, EMBEDDING_KEY_VARIABLE),
+            "oidc_client_secret": _secret(environ, OIDC_SECRET_VARIABLE),
             "sources": {key: value.source for key, value in given.items()},
         }
     )
@@ -1287,6 +1371,11 @@ def _value_at(settings: Settings, key: str) -> object:
     for name in key.split("."):
         value = cast("object", getattr(value, name))
     return value
+
+
+def _secret(environ: Mapping[str, str], variable: str) -> SecretStr | None:
+    text = environ.get(variable, "").strip()
+    return SecretStr(text) if text else None
 
 
 def _api_key(environ: Mapping[str, str]) -> SecretStr | None:

@@ -18,8 +18,8 @@ from fastapi import FastAPI
 from app.main import create_app
 from app.opening import open_vault
 from app.settings import Settings, load_settings
+from app.signing_in import Outside
 from operations.index.database import Driver
-from operations.net.guarded import GuardedClient
 from operations.vault import Vault
 
 KEY = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -252,7 +252,7 @@ def serving(
     *,
     now: datetime | Callable[[], datetime] | None = NOW,
     driver: Driver | None = None,
-    web: GuardedClient | None = None,
+    outside: Outside | None = None,
 ) -> Iterator[Server]:
     """Serve a vault in process; the clock stands still at `now`, or is `now`, and ids of canvas elements count up."""
     settings = settings_for(root, state, environ)
@@ -261,7 +261,7 @@ def serving(
         numbers = itertools.count(1)
         clock = now if callable(now) else lambda: now
         vault = replace(vault, clock=clock, draw_id=lambda: f"{next(numbers):016x}")
-    app = create_app(settings, vault, web=web)
+    app = create_app(settings, vault, outside=outside)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(app.router.lifespan_context(app)):
         if not vault.index.wait_until_ready(INDEX_SECONDS):
             raise AssertionError(f"the index did not become ready: {vault.index.state()}")

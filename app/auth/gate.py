@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect
@@ -77,6 +77,8 @@ class GatePolicy:
     """Where MCP clients learn how to sign in; absent while there is no such document."""
     authenticate_on_mcp: Verifier | None = None
     """Knows the credentials that open MCP alone; raises `StaleTokenError` for one of ours that is over."""
+    authenticate_elsewhere: Callable[[bytes], Awaitable[Principal | None]] | None = None
+    """Knows the credentials that another issuer gave; asked last, as it may have to fetch that one's keys."""
     hops: TrustedHops = field(default_factory=TrustedHops)
     open_routes: frozenset[tuple[str, str]] = field(default=OPEN_ROUTES)
     """Method and exact path of what needs no credential."""
@@ -258,7 +260,7 @@ class _Exchange:
         state = self._scope.setdefault("state", {})
         state["request_id"] = self._request_id
         if self._kind not in OPEN_KINDS and (method, self._path) not in self._policy.open_routes:
-            self._principal = self._authenticated(lists[b"authorization"])
+            self._principal = await self._authenticated(lists[b"authorization"])
             logged_principal.set(self._principal.label)
             if self._principal.can_widen:
                 self._step_up = StepUp()
@@ -300,7 +302,7 @@ class _Exchange:
         await self.send({"type": "http.response.start", "status": 204, "headers": headers})
         await self.send({"type": "http.response.body", "body": b""})
 
-    def _authenticated(self, values: list[bytes]) -> Principal:
+    async def _authenticated(self, values: list[bytes]) -> Principal:
         if len(values) > 1 or (values and b"," in values[0]):
             raise Refused(
                 ErrorCode.INVALID_PARAMETER,
@@ -312,7 +314,7 @@ class _Exchange:
         if scheme.lower() != b"bearer" or not token:
             raise Refused(ErrorCode.UNAUTHORIZED, _NO_BEARER, self._challenge(""))
         try:
-            found = self._principal_of(token)
+            found = await self._principal_of(token)
         except StaleTokenError:
             raise Refused(ErrorCode.UNAUTHORIZED, _BAD_BEARER, self._challenge(_ERROR_PAIR)) from None
         if found is None:
@@ -325,12 +327,14 @@ class _Exchange:
             )
         return found
 
-    def _principal_of(self, token: bytes) -> Principal | None:
+    async def _principal_of(self, token: bytes) -> Principal | None:
         if len(token) > MAX_TOKEN_BYTES:
             return None
         found = self._policy.authenticate(token)
         if found is None and self._kind is RouteKind.MCP and self._policy.authenticate_on_mcp is not None:
-            return self._policy.authenticate_on_mcp(token)
+            found = self._policy.authenticate_on_mcp(token)
+        if found is None and self._policy.authenticate_elsewhere is not None:
+            found = await self._policy.authenticate_elsewhere(token)
         return found
 
     def _challenge(self, error: str) -> Headers:

@@ -7,6 +7,7 @@ Source: auth-and-security.md §3.3; RFC 8725.
 
 import base64
 import binascii
+import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
@@ -114,6 +115,12 @@ def verify_signed(
         raise InvalidTokenError from error
     require_times(claims, now)
     return claims
+
+
+def token_hash(access_token: str, algorithm: str) -> str:
+    """What an ID token says about the access token beside it (OpenID Connect Core §3.1.3.6)."""
+    hashed = hashlib.new(f"sha{algorithm[-3:]}", access_token.encode("utf-8")).digest()
+    return base64.urlsafe_b64encode(hashed[: len(hashed) // 2]).rstrip(b"=").decode("ascii")
 
 
 def chosen_key(key_set: Claims, header: Claims) -> Claims:

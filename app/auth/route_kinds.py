@@ -23,7 +23,7 @@ _DISCOVERY: Final = frozenset({
 })  # fmt: skip
 _SCOPED_DISCOVERY: Final = "/.well-known/oauth-protected-resource/mcp/only/"
 _CLIENT: Final = frozenset({"/token", "/register", "/revoke"})
-_PAGES: Final = frozenset({"/authorize", "/oauth/consent"})
+_PAGES: Final = frozenset({"/authorize", "/oauth/consent", "/oauth/oidc/callback"})
 
 
 def route_kind(path: str) -> RouteKind:
@@ -49,4 +49,6 @@ def is_limited(path: str, method: str) -> bool:
     """Whether requests to a path are counted against the limit of OAuth routes (§4.8)."""
     if method == "OPTIONS":
         return False
-    return path in _CLIENT or path == "/authorize" or (path == "/oauth/consent" and method == "POST")
+    if path == "/oauth/consent":
+        return method == "POST"
+    return path in _CLIENT or path in _PAGES

@@ -14,7 +14,9 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from app.auth.oauth.keys import Keys
+from app.signing_in import Outside
 from tests.harness import KEY, Answer, Server, serving
+from tests.oauth.fake_provider import CLIENT_ID, ISSUER, FakeProvider, external_token, tampered
 from tests.oauth.fake_web import FakeWeb
 from tests.oauth.flows import CALLBACK, ORIGIN, Asked, Client, Clock, Code, Flows, Issued
 from tests.security.commands import vault_mcp
@@ -37,13 +39,25 @@ _ADDRESSES: Mapping[str | None, dict[str, str | None]] = {
 }
 
 
+def provider_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the fixture says of providers that a row names."""
+    if "oidc" not in config.get("auth.oauth.consent", ()):
+        return {}
+    return {
+        "auth.oidc.issuer": ISSUER,
+        "auth.oidc.client_id": CLIENT_ID,
+        "auth.oidc.allow": ["email:owner@x.example"],
+    }
+
+
 class World:
     """One row on its way: servers, clients, and what the steps saved by name."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], clock: Clock, web: FakeWeb) -> None:
         self.folder = folder
         self.web = web
-        self.config = {**LIFTED, **config}
+        self.provider = FakeProvider(clock)
+        self.config = {**LIFTED, **provider_settings(config), **config}
         self.clock = clock
         self.key = KEY
         self.saved: dict[str, Any] = {}
@@ -125,7 +139,7 @@ class World:
                 state,
                 {**environ, "PUBLIC_URL": origin, "VAULT_MCP_API_KEY": self.key},
                 now=self.clock,
-                web=self.web.client(),
+                outside=Outside(self.web.client(), self.provider.web()),
             )
         )
         server.key = self.key
@@ -258,6 +272,8 @@ class Attack:
     def _bearer(self, said: str) -> str:
         if said == "static":
             return self.world.key
+        if said.startswith("external: "):
+            return external_token(self.world.provider, said.removeprefix("external: "))
         if said.startswith("token:"):
             return self.world.tokens[said.removeprefix("token:")]
         name, _, change = said.removeprefix("access:").partition(" changed: ")
@@ -269,6 +285,16 @@ class Attack:
 
     def _document(self, step: Mapping[str, Any]) -> None:
         self.world.web.play(step)
+
+    def _oidc(self, step: Mapping[str, Any]) -> Answer:
+        world, tamper = self.world, step.get("tamper", "")
+        trip = tampered(world, tamper)
+        if "claims" in step:
+            world.provider.claims = step["claims"]
+        answer = trip.come_back()
+        if tamper == "state used before":
+            answer = trip.come_back()
+        return answer
 
     def _advance(self, step: Mapping[str, Any]) -> None:
         self.world.clock.advance(step["seconds"])
@@ -455,6 +481,10 @@ def _nothing(_world: World, _answer: Answer, _wanted: Any) -> None:
     """For keys that say how another one is to be read."""
 
 
+AFTER = {
+    "alive", "audit", "clients", "db_lacks", "db_rows", "log_lacks", "provider_token_requests_with", "requests_to",
+    "revoked", "unchanged",
+}  # fmt: skip
 CHECKS: Mapping[str, Callable[[World, Answer, Any], None]] = {
     "status": _check_status,
     "code": _check_code,
@@ -570,17 +600,7 @@ def check_after(
     world: World, after: Mapping[str, Any], logged: list[logging.LogRecord], vault: Mapping[str, Any]
 ) -> None:
     """What a row says about the state behind its steps."""
-    unknown = set(after) - {
-        "revoked",
-        "alive",
-        "clients",
-        "audit",
-        "db_lacks",
-        "db_rows",
-        "unchanged",
-        "requests_to",
-        "log_lacks",
-    }
+    unknown = set(after) - AFTER
     assert not unknown, f"the runner knows no {unknown}"
     with sqlite3.connect(world.folder / "state" / "auth.db") as connection:
         for name in (*after.get("revoked", ()), *after.get("alive", ())):
@@ -599,6 +619,8 @@ def check_after(
             assert found.fetchone() == (0,)
     for address, times in after.get("requests_to", {}).items():
         assert world.web.dialed.count(address) == times
+    for grant_type, times in after.get("provider_token_requests_with", {}).items():
+        assert [asked["grant_type"] for asked in world.provider.asked].count(grant_type) == times
     if "log_lacks" in after:
         written = "".join(f"{record.getMessage()} {vars(record)}" for record in logged)
         assert not [secret for secret in world.secrets() if secret in written]

@@ -21,8 +21,8 @@ from tests.oauth.flows import Clock
 from tests.security.cases import SecurityCase
 
 AREAS = {
-    "access token", "authorize", "client address", "client document", "consent", "discovery", "key rotation", "rate",
-    "refresh", "registration", "revocation", "token",
+    "access token", "authorize", "client address", "client document", "consent", "discovery", "external issuer",
+    "key rotation", "openid sign-in", "rate", "refresh", "registration", "revocation", "token",
 }  # fmt: skip
 ALSO = {"SEC-129"}
 ELSEWHERE = {"SEC-099": "tests/security runs it: nobody signs in"}

@@ -12,6 +12,7 @@ import pytest
 from app.auth.oauth.assertions import ASSERTION_TYPE
 from app.auth.oauth.client_documents import DocumentRefusedError, accepted_document
 from app.auth.oauth.redirects import RedirectRules
+from app.signing_in import Outside
 from tests.harness import Answer, fill, serving
 from tests.oauth.fake_web import FakeWeb, Page, fake_web
 from tests.oauth.flows import ORIGIN, Client, Clock, Code, Flows
@@ -44,7 +45,7 @@ def flows(tmp_path: Path, web: FakeWeb, clock: Clock) -> Iterator[Flows]:
         "VAULT_MCP_LIMITS__OAUTH_PER_MINUTE": "1000",
         "VAULT_MCP_LIMITS__TOKEN_FAILURES_PER_MINUTE": "1000",
     }
-    with serving(tmp_path / "vault", tmp_path / "state", environ, now=clock, web=web.client()) as server:
+    with serving(tmp_path / "vault", tmp_path / "state", environ, now=clock, outside=Outside(web.client())) as server:
         yield Flows(server)
 
 

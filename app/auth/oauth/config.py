@@ -21,6 +21,10 @@ class OAuthConfig:
     """Clients may identify themselves by a document."""
     document_hosts: frozenset[str] | None
     """Hosts such documents may lie on; `None` for any."""
+    other_issuer: str | None
+    """Whose access tokens are taken too; clients may go there instead."""
+    takes_key: bool
+    """The owner may approve by the server's key."""
     redirects: RedirectRules
     access_token_seconds: int
     refresh_idle_seconds: int
@@ -57,6 +61,8 @@ def oauth_config(settings: Settings) -> OAuthConfig | None:
         vault_name=settings.vault.name or "vault",
         registration=oauth.dcr,
         documents=oauth.cimd,
+        other_issuer=settings.auth.external.issuer,
+        takes_key="key" in oauth.consent,
         document_hosts=None if document_hosts is None else frozenset(document_hosts),
         redirects=RedirectRules(None if hosts is None else frozenset(hosts), oauth.private_use_schemes),
         access_token_seconds=oauth.access_token_seconds,

@@ -50,7 +50,7 @@ def protected_resource_metadata(config: OAuthConfig, resource: str) -> dict[str,
     """The document of the protected resource (RFC 9728 §2); `resource` is what its URL was built from (§3.3)."""
     return {
         "resource": resource,
-        "authorization_servers": [config.origin],
+        "authorization_servers": [config.origin, *([config.other_issuer] if config.other_issuer else [])],
         "scopes_supported": [FULL],
         "bearer_methods_supported": ["header"],
         "resource_name": config.vault_name,

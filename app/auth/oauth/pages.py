@@ -8,6 +8,7 @@ Source: auth-and-security.md §4.9, §5.5, §9.2.
 import secrets
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from typing import Final
@@ -83,45 +84,81 @@ def message_page(title: str, message: str, status: int = 400, headers: Mapping[s
     return page(title, f"<h1>{escape(title)}</h1>\n<p>{escape(message)}</p>", status, headers)
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was sent and did not count."""
+
+    problem: str
+    status: int
+    access: str
+    write_prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Approving at a provider instead."""
+
+    issuer: str
+    form_token: str
+
+
 def consent_page(
     request: AuthRequest,
     handle: str,
     vault_name: str,
     *,
-    problem: str | None = None,
-    access: str = "full",
-    write_prefix: str = "",
-    status: int = 200,
+    said: Said | None = None,
+    takes_key: bool = True,
+    elsewhere: Elsewhere | None = None,
 ) -> HTMLResponse:
     """The question to the owner.
 
     Args:
-        problem: Why the last attempt did not count.
-        access: What was chosen in it; `write_prefix` likewise.
+        said: The last attempt, when it did not count.
+        takes_key: The owner may approve by the server's key.
+        elsewhere: The owner may approve at a provider.
     """
     name = shown_name(request.client.client_name)
-    alarm = "" if problem is None else f'<p class="alarm" role="alert" id="problem">{escape(problem)}</p>\n'
-    invalid = "" if problem is None else ' aria-invalid="true"'
-    described = "key-hint" if problem is None else "problem key-hint"
+    alarm = "" if said is None else f'<p class="alarm" role="alert" id="problem">{escape(said.problem)}</p>\n'
+    access, write_prefix = ("full", "") if said is None else (said.access, said.write_prefix)
     body = f"""<h1>Let {escape(name)} use the vault “{escape(vault_name)}”?</h1>
 {alarm}<dl>
 <dt>Who asks</dt><dd>{escape(name)}, {escape(_identity(request))}</dd>
 <dt>Where access goes</dt><dd>{escape(destination(request.redirect_uri))}</dd>
 <dt>What it asks for</dt><dd>{_scope_words(request.scope)}</dd>
 </dl>
-{_loopback_warning(request)}<p class="note">Approve only if you have just started this connection yourself. A name proves nothing; where access goes does.</p>
+{_loopback_warning(request)}<p class="note">Approve only if you have just started this connection yourself.
+A name proves nothing; where access goes does.</p>
 <form method="post" action="/oauth/consent">
 <input type="hidden" name="request" value="{escape(handle)}">
 {_access_choice(request.scope, access, write_prefix)}
-<label class="field" for="key">Key of this server</label>
-<p class="hint" id="key-hint">The value of VAULT_MCP_API_KEY. It stays here; the program that asks never sees it.</p>
-<input type="password" id="key" name="key" autocomplete="off" aria-describedby="{described}"{invalid}>
-<div class="buttons">
-<button class="chosen" type="submit" name="action" value="approve">Approve</button>
+{_key_field(has_problem=said is not None) if takes_key else ""}<div class="buttons">
+{_APPROVE if takes_key else ""}{_elsewhere_button(elsewhere)}
 <button type="submit" name="action" value="deny">Deny</button>
 </div>
-</form>"""  # noqa: E501 - markup reads better whole
-    return page("Allow access to your notes?", body, status)
+</form>"""
+    return page("Allow access to your notes?", body, 200 if said is None else said.status)
+
+
+_APPROVE: Final = '<button class="chosen" type="submit" name="action" value="approve">Approve</button>\n'
+
+
+def _key_field(*, has_problem: bool) -> str:
+    described, invalid = ("problem key-hint", ' aria-invalid="true"') if has_problem else ("key-hint", "")
+    return f"""<label class="field" for="key">Key of this server</label>
+<p class="hint" id="key-hint">The value of VAULT_MCP_API_KEY. It stays here; the program that asks never sees it.</p>
+<input type="password" id="key" name="key" autocomplete="off" aria-describedby="{described}"{invalid}>
+"""
+
+
+def _elsewhere_button(elsewhere: Elsewhere | None) -> str:
+    if elsewhere is None:
+        return ""
+    host = escape(urlsplit(elsewhere.issuer).netloc)
+    return (
+        f'<input type="hidden" name="csrf" value="{escape(elsewhere.form_token)}">'
+        f'<button class="chosen" type="submit" name="action" value="oidc">Approve by signing in at {host}</button>\n'
+    )
 
 
 def shown_name(name: str | None) -> str:

@@ -48,10 +48,10 @@ def insert_request(connection: Connection, request: AuthRequest, now: float) -> 
     return handle
 
 
-def find_request(connection: Connection, handle: str, now: float) -> AuthRequest | None:
+def find_request(connection: Connection, handle_sha256: bytes, now: float) -> AuthRequest | None:
     """The request behind a handle while it is valid."""
     row = connection.execute(
-        select(auth_requests).where(auth_requests.c.handle_sha256 == digest(handle), auth_requests.c.expires_at > now)
+        select(auth_requests).where(auth_requests.c.handle_sha256 == handle_sha256, auth_requests.c.expires_at > now)
     ).one_or_none()
     if row is None:
         return None
@@ -65,18 +65,16 @@ def find_request(connection: Connection, handle: str, now: float) -> AuthRequest
     )
 
 
-def delete_request(connection: Connection, handle: str) -> bool:
+def delete_request(connection: Connection, handle_sha256: bytes) -> bool:
     """Consume a request; `False` when somebody else did."""
-    return (
-        connection.execute(delete(auth_requests).where(auth_requests.c.handle_sha256 == digest(handle))).rowcount == 1
-    )
+    return connection.execute(delete(auth_requests).where(auth_requests.c.handle_sha256 == handle_sha256)).rowcount == 1
 
 
-def count_try(connection: Connection, handle: str) -> None:
+def count_try(connection: Connection, handle_sha256: bytes) -> None:
     """Note a wrong key."""
     connection.execute(
         update(auth_requests)
-        .where(auth_requests.c.handle_sha256 == digest(handle))
+        .where(auth_requests.c.handle_sha256 == handle_sha256)
         .values(tries=auth_requests.c.tries + 1)
     )
 

@@ -12,6 +12,8 @@ from app.auth.oauth.config import OAuthConfig
 from app.auth.oauth.consent import ConsentEndpoint, KeyGuard
 from app.auth.oauth.documents import discovery_routes
 from app.auth.oauth.key_ring import KeyRing
+from app.auth.oauth.openid import CALLBACK_PATH, OpenIdProvider
+from app.auth.oauth.openid_consent import OpenIdConsent
 from app.auth.oauth.provider import VaultAuthProvider
 from app.auth.oauth.registration import Registration
 from app.auth.oauth.sweeps import sweep
@@ -34,26 +36,33 @@ class AuthorizationServer:
         workers: Workers,
         clock: Callable[[], float],
         key_guard: KeyGuard,
-        web: GuardedClient | None = None,
+        web: GuardedClient,
+        openid: OpenIdProvider | None = None,
     ) -> None:
         """Put it together; `settle` is due before it serves.
 
         Args:
-            web: Fetches what clients name; by default from the public internet.
+            web: Fetches what clients name.
+            openid: The provider at which the owner may approve.
         """
-        self._config = config
+        self.config = config
         self._database = database
         self._clock = clock
         self._ring = KeyRing(database, static_key, clock)
         self.tokens = Tokens(config, database, self._ring, clock)
         provider = VaultAuthProvider(database, self.tokens, workers, clock)
         self._registration = Registration(config, provider, self.sweep)
-        web, documents, assertions = web or GuardedClient(), None, None
+        documents, assertions = None, None
         if config.documents:
             documents = ClientDocuments(database, web, clock, config.redirects, config.document_hosts)
             assertions = Assertions(config.origin, database, web, clock)
         self._authorize = AuthorizeEndpoint(config, database, workers, clock, provider, documents)
-        self._consent = ConsentEndpoint(config, database, workers, clock, key_guard)
+        self._openid = None
+        if openid is not None:
+            self._openid = OpenIdConsent(config, database, workers, clock, self._ring, openid)
+        self._consent = ConsentEndpoint(
+            config, database, workers, clock, key_guard, self._openid, takes_key=config.takes_key
+        )
         self._tokens_endpoint = TokenEndpoint(config, database, workers, clock, provider, self.tokens, assertions)
 
     def settle(self) -> None:
@@ -63,18 +72,20 @@ class AuthorizationServer:
 
     def sweep(self) -> None:
         """Delete what nobody can use any more (§5.10). Blocking."""
-        sweep(self._database, self._config, self._clock())
+        sweep(self._database, self.config, self._clock())
 
     def routes(self) -> list[TemplateRoute]:
         """Every route of §4.2 but those that are switched off."""
         routes = [
-            *discovery_routes(self._config),
+            *discovery_routes(self.config),
             TemplateRoute("/authorize", self._authorize.handle, methods=["GET"]),
             TemplateRoute(CONSENT_PATH, self._consent.show, methods=["GET"]),
             TemplateRoute(CONSENT_PATH, self._consent.answer, methods=["POST"]),
             TemplateRoute("/token", self._tokens_endpoint.token, methods=["POST"]),
             TemplateRoute("/revoke", self._tokens_endpoint.revoke, methods=["POST"]),
         ]
-        if self._config.registration:
+        if self._openid is not None:
+            routes.append(TemplateRoute(CALLBACK_PATH, self._openid.arrive, methods=["GET"]))
+        if self.config.registration:
             routes.append(TemplateRoute("/register", self._registration.handle, methods=["POST"]))
         return routes

@@ -89,6 +89,18 @@ cimd_cache = Table(
     Column("expires_at", Float, nullable=False),
 )
 
+oidc_trips = Table(
+    "oidc_trips",
+    metadata,
+    Column("state_sha256", LargeBinary, primary_key=True),
+    Column("handle_sha256", LargeBinary, nullable=False),  # of the request in auth_requests
+    Column("cookie_sha256", LargeBinary, nullable=False),
+    Column("choice", Text, nullable=False),
+    Column("nonce", String, nullable=False),
+    Column("verifier", String, nullable=False),
+    Column("expires_at", Float, nullable=False),
+)
+
 revoked_jtis = Table(
     "revoked_jtis",
     metadata,
