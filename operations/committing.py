@@ -7,7 +7,7 @@ Source: safety-and-automation.md §1, architecture.md rule 8.
 
 import logging
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from operations.caller import Caller
 from operations.errors import ErrorCode, VaultError
@@ -67,9 +67,11 @@ def commit(
     change_id = _begun(vault, caller, plan, summary, undoes) if plan.does_anything else None
     outcomes: list[object] = []
     try:
-        for step in caller.progress.over(first, "files written") if first else ():
+        # A single write is no progress to tell, and a move's last step no writing.
+        told = steps if first and isinstance(steps[-1], Put) else first
+        for step in caller.progress.over(told, "files written", last=True):
             outcomes.append(step.apply(vault.tree))  # noqa: PERF401 - what happened before a failure has to be known
-        result = last.apply(vault.tree)
+        result = cast("T", outcomes.pop()) if len(outcomes) == len(steps) else last.apply(vault.tree)
     except BaseException as error:
         _taken_back(vault, plan, steps, len(outcomes), change_id, error)
         raise

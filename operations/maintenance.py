@@ -168,7 +168,7 @@ def _of_the_vault(vault: Vault, caller: Caller, checks: Sequence[VaultCheck]) ->
         return
     below = walk(vault.tree, is_visible=lambda path, _is_folder: not is_hidden(vault, caller, path))
     grounds = Grounds(vault, caller, tuple(entry.path for entry in below))
-    for check in checks:
+    for check in caller.progress.over(checks, "checks done"):
         began = time.monotonic()
         try:
             found = list(check.look(grounds))
