@@ -55,7 +55,7 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
     chosen = choose_embedder(embedding)
     budget = token_budget(settings, chosen)
     locks = PathLocks(state, settings.locks.wait_seconds)
-    feed = ChangeFeed(tree, FeedDatabase(state / FILE_NAME), locks, feed_options(config, settings.changes.max_days))
+    feed = ChangeFeed(tree, FeedDatabase(state / FILE_NAME), locks, feed_options(settings, config))
     try:
         index = VaultIndex(
             tree,
@@ -96,13 +96,14 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
     )
 
 
-def feed_options(config: VaultConfig, max_days: int) -> FeedOptions:
-    """What the change feed tells of."""
+def feed_options(settings: Settings, config: VaultConfig) -> FeedOptions:
+    """What the change feed tells of, and what goes when."""
     return FeedOptions(
         kind_of=lambda path: kind_by_suffix(path, config.document_suffixes),
         is_hidden=lambda path: any(guards(folder, path) for folder in config.hidden_folders),
         max_bytes=config.max_note_bytes,
-        max_days=max_days,
+        max_days=settings.changes.max_days,
+        trash_days=0 if config.read_only else settings.delete.retention_days,
     )
 
 

@@ -333,6 +333,7 @@ Hosts = Annotated[tuple[str, ...], BeforeValidator(_hosts), Word("hosts")]
 OptionalIssuer = Annotated[Annotated[str, BeforeValidator(_issuer)] | None, Word("url")]
 OptionalHosts = Annotated[Annotated[tuple[str, ...], BeforeValidator(_host_names)] | None, Word("hosts")]
 SwitchOrAuto = Annotated[bool | Literal["auto"], BeforeValidator(_switch_or_auto), Word("auto, bool")]
+Days = Annotated[int, BeforeValidator(_number), Field(ge=0), Word("int")]
 Hops = Annotated[int, BeforeValidator(_number), Field(ge=0, le=10), Word("0…10")]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_origins), Word("origins")]
 Timestamp = Annotated[TimestampPolicy, BeforeValidator(_word), Word("if_present, always, off")]
@@ -496,6 +497,8 @@ class DeleteSettings(Section):
 
     mode: Deleting = DeleteMode.OBSIDIAN
     """Where a deleted file goes."""
+    retention_days: Annotated[Days, Env("TRASH_RETENTION_DAYS")] = 30
+    """After which what this server put into the trash goes for good; 0 keeps it."""
 
 
 class JournalSettings(Section):

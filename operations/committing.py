@@ -137,12 +137,15 @@ def _tell(vault: Vault, caller: Caller, steps: Sequence[Step[object]], outcomes:
     """Tell the index and the change feed what has happened, while the files' locks are still held."""
     changed: list[VaultPath] = []
     removed: list[VaultPath | FolderPath] = []
+    trashed: dict[VaultPath | FolderPath, str] = {}
     moved: list[tuple[VaultPath | FolderPath, VaultPath | FolderPath]] = []
     for step, outcome in zip(steps, outcomes, strict=True):
         if isinstance(step, Renaming) and isinstance(outcome, Entry):
             moved.append((step.entry.path, outcome.path))
         elif isinstance(step, Deletion | Trashing):
             removed.append(step.entry.path)
+            if isinstance(outcome, str):
+                trashed[step.entry.path] = outcome
         elif isinstance(step, FolderRemoval):
             removed.append(step.path)
         elif isinstance(outcome, Entry):
@@ -150,7 +153,7 @@ def _tell(vault: Vault, caller: Caller, steps: Sequence[Step[object]], outcomes:
     renamed = [_renamed(path, moved) for path in changed]
     vault.index.record(changed=renamed, removed=removed, moved=moved)
     author = Author(caller.call.operation, caller.principal)
-    vault.feed.written(author, changed=renamed, removed=removed, moved=moved)
+    vault.feed.written(author, changed=renamed, removed=removed, moved=moved, trashed=trashed)
 
 
 def _renamed(path: VaultPath, moved: Sequence[tuple[VaultPath | FolderPath, VaultPath | FolderPath]]) -> VaultPath:

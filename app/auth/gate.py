@@ -172,9 +172,27 @@ class _Exchange:
     """One request and its answer."""
 
     __slots__ = (
-        "_address", "_bytes_sent", "_deadline", "_kind", "_limit", "_limits", "_path", "_policy", "_principal", "_read",
-        "_receive", "_refused", "_request_id", "_response_headers", "_scope", "_send", "_started", "_status",
-        "_step_up", "_swallowing",
+        "_address",
+        "_bytes_sent",
+        "_deadline",
+        "_kind",
+        "_limit",
+        "_limits",
+        "_path",
+        "_policy",
+        "_principal",
+        "_read",
+        "_receive",
+        "_refused",
+        "_request_id",
+        "_response_headers",
+        "_scope",
+        "_send",
+        "_started",
+        "_status",
+        "_step_up",
+        "_swallowing",
+        "_token",
     )  # fmt: skip
 
     def __init__(self, policy: GatePolicy, limits: Limits | None, scope: Scope, receive: Receive, send: Send) -> None:
@@ -189,6 +207,7 @@ class _Exchange:
         self._address: str = "unknown" if client is None else client[0]
         self._request_id = secrets.token_hex(8)
         self._principal: Principal | None = None
+        self._token = b""
         self._limit: BodyLimit | None = None
         self._deadline: float | None = None
         self._read = 0
@@ -266,6 +285,7 @@ class _Exchange:
                 self._step_up = StepUp()
                 STEP_UP.set(self._step_up)
         state["principal"] = self._principal
+        state["principal_now"] = self._principal_now
         self._check_body(method, others)
         return True
 
@@ -325,7 +345,19 @@ class _Exchange:
                 if wait
                 else Refused(ErrorCode.UNAUTHORIZED, _BAD_BEARER, self._challenge(_ERROR_PAIR))
             )
+        self._token = token
         return found
+
+    async def _principal_now(self) -> Principal | None:
+        """Who the credential that was let in stands for by now, for what stays open; `None` once it is no longer good.
+
+        Raises:
+            VaultError: As `Credentials.principal_of`.
+        """
+        try:
+            return await self._principal_of(self._token)
+        except StaleTokenError:
+            return None
 
     async def _principal_of(self, token: bytes) -> Principal | None:
         if len(token) > MAX_TOKEN_BYTES:

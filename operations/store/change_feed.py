@@ -21,6 +21,7 @@ from operations.store.feed_database import FeedDatabase
 from operations.store.feed_rows import Author, Change, ChangeType, Draft, Known, Stamp
 from operations.store.locks import PathLocks
 from operations.store.paths import FolderPath, VaultPath, as_listed
+from operations.store.trash_retention import expire_trash, remember_trashed
 from operations.store.tree import Entry, EntryKind, FileState, Tree
 from operations.store.walk import walk
 
@@ -43,6 +44,8 @@ class FeedOptions:
     max_bytes: int
     """Larger files have no version and are judged by size, time and inode."""
     max_days: int = 30
+    trash_days: int = 0
+    """After which what this server trashed goes for good; 0 keeps it."""
 
 
 class _Seen(NamedTuple):
@@ -144,8 +147,12 @@ class ChangeFeed:
         changed: Iterable[VaultPath] = (),
         removed: Iterable[VaultPath | FolderPath] = (),
         moved: Iterable[tuple[VaultPath | FolderPath, VaultPath | FolderPath]] = (),
+        trashed: Mapping[VaultPath | FolderPath, str] | None = None,
     ) -> None:
         """Tell of what was just written, while the locks of all of it are still held.
+
+        Args:
+            trashed: Where in the trash those of `removed` are that went there.
 
         Never fails: what cannot be told now is found by the next comparison with the disk, without its author.
         """
@@ -154,7 +161,10 @@ class ChangeFeed:
             with self.database.write() as connection:
                 self._require_baseline(connection)
                 for place in removed:
-                    for known in feed_rows.known_at_or_below(connection, place):
+                    gone = feed_rows.known_at_or_below(connection, place)
+                    if trashed is not None and place in trashed:
+                        remember_trashed(connection, gone, place, trashed[place], self._clock())
+                    for known in gone:
                         self._tell_gone(connection, known, author)
                 for source, destination in moved:
                     for known in feed_rows.known_at_or_below(connection, source):
@@ -189,7 +199,7 @@ class ChangeFeed:
         return self._compare(known, [entry for found in looks.values() for entry in found], named)
 
     def compared(self, found: Sequence[Entry]) -> set[VaultPath]:
-        """Compare all files of the vault with what is remembered, and forget changes that are too old.
+        """Compare all files of the vault with what is remembered; let go changes and trashed files that are too old.
 
         Returns:
             As `looked`.
@@ -201,6 +211,7 @@ class ChangeFeed:
             self._require_baseline(connection)
             feed_rows.prune(connection, self._clock() - timedelta(days=self._options.max_days))
             known = feed_rows.all_known(connection)
+        self._expire_trash()
         return self._compare(known, found, set())
 
     def _compare(self, known: Iterable[Known], found: Iterable[Entry], named: set[VaultPath]) -> set[VaultPath]:
@@ -249,6 +260,15 @@ class ChangeFeed:
                     self._tell(connection, path, seen[path], None)
                 newest = feed_rows.newest(connection)
         self._newest = max(self._newest, newest)
+
+    def _expire_trash(self) -> None:
+        days = self._options.trash_days
+        if not days:
+            return
+        try:
+            expire_trash(self._tree, self.database, self._clock() - timedelta(days=days))
+        except VaultError as refusal:
+            logger.warning("trash is not emptied now", extra={"reason": refusal.message})
 
     # -- what is told -------------------------------------------------------------------------------------------------
 

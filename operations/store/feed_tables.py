@@ -60,3 +60,16 @@ webhook_progress = Table(
     Column("is_given_up", Integer, nullable=False),
 )
 """How far each webhook is in the feed, which thereby is its queue; `hook` names address and filters."""
+
+trashed_files = Table(
+    "trashed_files",
+    metadata,
+    Column("trash_path", Text, primary_key=True),
+    Column("size", BigInteger, nullable=False),
+    Column("mtime_ns", BigInteger, nullable=False),
+    Column("inode", BigInteger, nullable=False),
+    Column("version", Text),
+    Column("at_ms", BigInteger, nullable=False),
+    Index("trashed_files_by_time", "at_ms"),
+)
+"""The files that this server moved into the trash, as they were then: what may expire there."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from itertools import count
+from stat import S_ISREG
 
 from pydantic import JsonValue
 
@@ -142,6 +143,36 @@ def take_from_trash(tree: Tree, trash_path: str, path: VaultPath) -> Entry:
     if entry is None:
         raise VaultError(ErrorCode.BUSY, f"'{path}' was moved on by another program at once")
     return entry
+
+
+def remove_from_trash(tree: Tree, trash_path: str, stamp: tuple[int, int, int], version: str | None) -> bool:
+    """Delete a file of the trash for good, if it still is the one that was put there; whether it was.
+
+    Args:
+        stamp: Its size, time (ns) and inode.
+        version: Of its bytes, where it is known.
+
+    Raises:
+        VaultError: `storage_unavailable`.
+    """
+    if version is not None and trashed_version(tree, trash_path) != version:
+        return False
+    with writing_to(VAULT):
+        try:
+            with _trash_folder(tree, trash_path) as (folder, name):
+                status = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+                if not S_ISREG(status.st_mode) or (status.st_size, status.st_mtime_ns, status.st_ino) != stamp:
+                    return False
+                os.unlink(name, dir_fd=folder.fd)
+                sync_folder(folder)
+        except FileNotFoundError:
+            return False
+        except VaultError as refusal:
+            if refusal.code is not ErrorCode.NOT_FOUND:
+                raise
+            return False
+    _sweep_empty(tree, trash_path)
+    return True
 
 
 @contextmanager

@@ -3,18 +3,14 @@
 Source: safety-and-automation.md §5.
 """
 
-import json
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 
 from app.rest import events as events_module
+from tests.feed.streams import Client
 from tests.feed.test_feed import settled, wait_until
 from tests.harness import Server, fill, serving
 
@@ -27,79 +23,6 @@ def server(tmp_path: Path) -> Iterator[Server]:
     with serving(root, tmp_path / "state", {"VAULT_MCP_SERVER__MAX_STREAMS": "2"}) as server:
         settled(server)
         yield server
-
-
-@dataclass
-class Client:
-    """A client that keeps a stream open in a thread of its own until `leave`."""
-
-    server: Server
-    target: str = "/events"
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-    status: int = 0
-    text: str = ""
-
-    def __enter__(self) -> "Client":
-        self._gone = self.server.portal.call(anyio.Event)
-        self._thread = threading.Thread(target=lambda: self.server.portal.call(self._listen))
-        self._thread.start()
-        wait_until(lambda: bool(self.status))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.portal.call(self._leave)
-        self._thread.join(5)
-        assert not self._thread.is_alive()
-
-    @property
-    def events(self) -> list[tuple[str, dict[str, Any]]]:
-        """Id and data of each event so far."""
-        found: list[tuple[str, dict[str, Any]]] = []
-        for block in self.text.split("\n\n")[:-1]:
-            lines = dict(line.partition(": ")[::2] for line in block.split("\n") if not line.startswith(":"))
-            if lines:
-                assert lines["event"] == "change"
-                found.append((lines["id"], json.loads(lines["data"])))
-        return found
-
-    async def _leave(self) -> None:
-        self._gone.set()
-
-    async def _listen(self) -> None:
-        path, _, query = self.target.partition("?")
-        given = {"host": "127.0.0.1", "authorization": f"Bearer {self.server.key}", **self.headers}
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": "GET",
-            "scheme": "http",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": query.encode(),
-            "root_path": "",
-            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
-            "client": ("192.0.2.10", 50000),
-            "server": ("127.0.0.1", 8080),
-            "state": {},
-        }
-        is_asked = False
-
-        async def receive() -> dict[str, Any]:
-            nonlocal is_asked
-            if not is_asked:
-                is_asked = True
-                return {"type": "http.request", "body": b"", "more_body": False}
-            await self._gone.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                self.status = message["status"]
-            else:
-                self.text += message.get("body", b"").decode()
-
-        await self.server.app(scope, receive, send)
 
 
 def test_changes_come_as_they_happen_and_each_id_goes_on_behind_it(server: Server) -> None:

@@ -121,10 +121,6 @@ def _needed_by(step: Mapping[str, Any]) -> Iterator[Part]:
 
 WAITING: Final[Mapping[str, frozenset[str]]] = {
     "SEC-110": frozenset({"the index document"}),
-    "SEC-120": frozenset({"vault_batch"}),
-    "SEC-121": frozenset({"vault_history"}),
-    "SEC-122": frozenset({"vault_changes", "vault_history"}),
-    "SEC-123": frozenset({"vault_changes"}),
     "SEC-124": frozenset({"metrics"}),
 }
 """Rows with steps that cannot run yet, and the parts those wait for; their other steps run."""

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from operations.errors import ErrorCode
+from tests.feed.streams import Client
 from tests.field.surfaces import Reply, Rest, reply_of_http
 from tests.harness import KEY, Server, fill, serving
 from tests.reliability.processes import HttpProcess, environment, free_port
@@ -56,7 +57,7 @@ def test_the_server_answers_as_the_attack_table_says(
     with ExitStack() as stack:
         owner = Owner(root, tmp_path / "state", {"PUBLIC_URL": ORIGIN, **environ_of(case)})
         server = stack.enter_context(owner.server(clock))
-        attack = Attack(server, owner, clock, monkeypatch)
+        attack = Attack(server, owner, clock, monkeypatch, stack)
         for name, options in case.given.get("tokens", {}).items():
             attack.tokens[name] = owner.command(f"token create {name} {options}").stdout.strip()
         before = server.snapshot()
@@ -104,6 +105,12 @@ def test_the_rows_that_wait_are_the_ones_listed() -> None:
     assert {row: parts for row, parts in waiting.items() if parts} == WAITING
 
 
+def batched(step: Mapping[str, Any]) -> dict[str, Any]:
+    """A step of a batch as the tool takes it."""
+    content = {"content": "x"} if step["operation"] == "append" else {}
+    return {"operation": TOOL_OF[step["operation"]], "arguments": {"path": step["path"], **content}}
+
+
 class Clock:
     """The time now, moved forward as a row says."""
 
@@ -139,7 +146,9 @@ class Owner:
 class Attack:
     """The steps of one row against one server."""
 
-    def __init__(self, server: Server, owner: Owner, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, server: Server, owner: Owner, clock: Clock, monkeypatch: pytest.MonkeyPatch, stack: ExitStack
+    ) -> None:
         self.server = server
         self._owner = owner
         self._clock = clock
@@ -149,6 +158,8 @@ class Attack:
         self._equal_bodies: set[bytes] = set()
         self.heard: list[str] = []
         """Every answer's text and headers."""
+        self._stack = stack
+        self._streams: dict[str, Client] = {}
 
     def take(self, step: Mapping[str, Any]) -> None:
         """Run a step and check what it expects."""
@@ -162,6 +173,8 @@ class Attack:
             "parallel": self._at_once,
             "cli": self._commanded,
             "advance": self._waited,
+            "stream": self._streamed,
+            "stream_state": self._looked_at,
         }
         steps[step["op"]](step)
 
@@ -184,6 +197,19 @@ class Attack:
 
     def _waited(self, step: Mapping[str, Any]) -> None:
         self._clock.ahead += timedelta(seconds=step["seconds"])
+
+    def _streamed(self, step: Mapping[str, Any]) -> None:
+        client = Client(self.server, step["path"], key=self._bearer(step))
+        self._streams[step["as"]] = self._stack.enter_context(client)
+        assert client.status == 200
+
+    def _looked_at(self, step: Mapping[str, Any]) -> None:
+        stream, expect = self._streams[step["stream"]], step["expect"]
+        deadline = time.monotonic() + _CLOSED_SECONDS
+        while expect.get("closed") and not stream.is_closed:
+            assert time.monotonic() < deadline, "the stream is still open"
+            time.sleep(0.02)
+        assert not [text for text in expect.get("lacks", ()) if text in stream.text]
 
     def _bearer(self, step: Mapping[str, Any]) -> str:
         """The text of the credential that a step sends; by default the static key."""
@@ -255,10 +281,14 @@ class Attack:
             args["content"] = "x"
         if doing == "move":
             args = {"from": step["path"], "to": step.get("to") or "Moved.md"}
+        if doing == "changes":
+            args["since"] = "oldest"
+        if doing == "batch":
+            args["steps"] = [batched(inner) for inner in step["steps"]]
         if step.get("surface") == "rest":
             if doing == "list":
                 args["folder"] = args.pop("path")
-            return Rest().call(self.server, doing, args)
+            return Rest().call(self.server, TOOL_OF[doing] if doing == "changes" else doing, args)
         if doing == "move":
             args = {"source": args["from"], "destination": args["to"]}
         method, params = "tools/call", {"name": TOOL_OF.get(doing, doing), "arguments": args}

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import uvicorn
 import yaml
@@ -200,7 +201,9 @@ def test_the_key_opens_every_route_and_the_request_knows_its_principal(plain: Ga
     gate, app = gated(plain)
     answer = ask(gate, "GET", "/vault/Note.md")
     assert (answer.status, answer.body) == (200, b"ok")
-    assert app.scopes[0]["state"] == {"principal": Principal("static"), "request_id": answer.header("x-request-id")}
+    state = app.scopes[0]["state"]
+    assert (state["principal"], anyio.run(state["principal_now"])) == (Principal("static"), Principal("static"))
+    assert state["request_id"] == answer.header("x-request-id")
 
 
 def test_without_the_key_the_app_is_not_reached_and_the_body_not_read(plain: GatePolicy) -> None:
