@@ -36,6 +36,7 @@ from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
 from operations.errors import VaultError
+from operations.fetch import FETCH_TOOLS
 from operations.history import HISTORY_TOOLS
 from operations.loading import LOADING_TOOLS
 from operations.memory import MEMORY_TOOLS
@@ -67,6 +68,7 @@ def switched_off(settings: Settings) -> frozenset[str]:
     features = (
         (settings.files.enabled, FILE_TOOLS),
         (settings.memory.enabled, MEMORY_TOOLS),
+        (settings.web.fetch, FETCH_TOOLS),
         (settings.journal.enabled, HISTORY_TOOLS),
         (settings.mcp.loading, LOADING_TOOLS),
     )

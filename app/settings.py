@@ -50,6 +50,7 @@ _SIZE = re.compile(r"([0-9]+)\s*([a-z]*)")
 _SWITCHES = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 _SUFFIX = re.compile(r"\.[a-z0-9]+")
 _NONE = "none"
+_PORTS_END = 65_536
 AUTO: Final = "auto"
 _SECRET_WORDS = frozenset({"api_key", "client_secret", "key", "password", "secret", "token"})
 # Notes have their own operations; the others run somewhere when opened.
@@ -243,6 +244,14 @@ def _note(value: object) -> VaultPath:
     return note
 
 
+def _ports(value: object) -> tuple[int, ...]:
+    items = value if isinstance(value, list) else [value] if isinstance(value, int) else _items(value)
+    ports = [str(item).strip() for item in items]
+    if not all(port.isascii() and port.isdigit() and 0 < int(port) < _PORTS_END for port in ports):
+        raise ValueError("must be ports from 1 to 65535")
+    return tuple(int(port) for port in ports)
+
+
 def _hosts(value: object) -> tuple[str, ...]:
     return tuple(item if item == "*" else str(parse_host(item)) for item in _items(value))
 
@@ -316,6 +325,7 @@ Whole = Annotated[int, BeforeValidator(_number), Field(gt=0), Word("int")]
 OptionalWhole = Annotated[Annotated[int, BeforeValidator(_number), Field(gt=0)] | None, Word("int")]
 Seconds = Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False), Word("number")]
 Size = Annotated[int, BeforeValidator(_size), Field(gt=0), Word("size")]
+Ports = Annotated[tuple[int, ...], BeforeValidator(_ports), Word("ports")]
 Names = Annotated[tuple[str, ...], BeforeValidator(_items), Word("names")]
 AliasSets = Annotated[tuple[AliasSet, ...], BeforeValidator(_items), Word("vault-cortex, mcp-connector")]
 Tools = Annotated[tuple[str, ...], BeforeValidator(_items), Word("tools")]
@@ -711,6 +721,17 @@ class PromptSettings(Section):
     """Where they lie."""
 
 
+class WebSettings(Section):
+    """Pages of the public web."""
+
+    fetch: Switch = False
+    """Serve `vault_fetch`; a model that follows what a note or page says could send text away in an address."""
+    ports: Ports = ()
+    """Ports beside 80 and 443."""
+    proxy: Annotated[OptionalText, Word("url")] = None
+    """An HTTP proxy for it, which then decides where requests may go."""
+
+
 class McpSettings(Section):
     """The MCP surface."""
 
@@ -880,6 +901,7 @@ class Settings(Section):
     """Addresses that changes are sent to; each has a url, secret_env, and may have events and paths."""
     maintenance: MaintenanceSettings = MaintenanceSettings()
     prompts: PromptSettings = PromptSettings()
+    web: WebSettings = WebSettings()
     mcp: McpSettings = McpSettings()
     auth: AuthSettings = AuthSettings()
     limits: LimitSettings = LimitSettings()
@@ -1034,6 +1056,8 @@ def vault_config(settings: Settings) -> VaultConfig:
         name=settings.vault.name,
         hidden_folders=settings.vault.hidden_folders,
         protected_paths=_unless_auto(settings.vault.protected_paths),
+        web_ports=settings.web.ports,
+        web_proxy=settings.web.proxy,
         prompts_folder=settings.prompts.folder,
         memory_folder=settings.memory.dir if settings.memory.enabled else None,
         read_only=settings.server.read_only,

@@ -87,6 +87,12 @@ class ErrorCode(StrEnum):
     QUERY_INVALID = "query_invalid", 400, "a rule or pattern that cannot be run: unknown operator, does not compile"
     QUERY_TOO_SLOW = "query_too_slow", 400, "the bound of a rule or pattern ran out; nothing written"
     NEEDS_OBSIDIAN = "needs_obsidian", 400, "only the desktop app can do it; gives the substitute"
+    FETCH_REFUSED = (
+        "fetch_refused",
+        400,
+        "address, scheme, port or type not allowed; says which rule, never which address was found",
+    )
+    FETCH_FAILED = "fetch_failed", 400, "the other side failed: its status, or time-out"
     READ_ONLY = "read_only", 403, "a write while the server or the caller is read-only"
     TOOL_INACTIVE = (
         "tool_inactive",

@@ -76,7 +76,7 @@ class GetMemoryInput(OperationInput):
     file: str | None = None
     section: str | None = None
     on_or_after: str | None = None
-    """YYYY-MM-DD; only entries of that day and later."""
+    """YYYY-MM-DD"""
 
 
 class UpdateMemoryInput(OperationInput):
@@ -96,7 +96,6 @@ class DeleteMemoryInput(OperationInput):
     section: str
     date: str
     entry: str
-    """Exactly as it stands there."""
     dry_run: bool = False
 
 
@@ -235,9 +234,9 @@ def update_memory(vault: Vault, caller: Caller, args: UpdateMemoryInput) -> Edit
     rest=(Route("DELETE", "/memory/entries"),),
 )
 def delete_memory(vault: Vault, caller: Caller, args: DeleteMemoryInput) -> EditResult:
-    """Remove one entry of the memory, found by its date and exact text.
+    """Remove one memory entry, found by its date and exact text.
 
-    What is no longer so stays as history in append-only files; vault_update_memory adds what is so now.
+    Append-only files keep what was; vault_update_memory adds what is so now.
     """
     name, section, entry = file_name(args.file), _one_line(args.section, "section"), _one_line(args.entry, "entry")
     day = _require_day(args.date, "date")

@@ -147,6 +147,8 @@ class Operation:
     text: Renderer | None
     large_result: bool
     long: bool
+    open_world: bool
+    """It reaches things outside the vault."""
     at_once: RunAtOnce | None
     run: Run
     waiting: Callable[[Vault, Caller, OperationInput], Waiting | None] | None = None
@@ -175,6 +177,7 @@ def operation(
     multi_note: bool = False,
     large_result: bool = False,
     long: bool = False,
+    open_world: bool = False,
     text: Callable[[Any, Any], Text | None] | None = None,
     at_once: Callable[[Vault, Caller, Any], OperationResult | None] | None = None,
     waiting: Callable[[Vault, Caller, Any], Waiting | None] | None = None,
@@ -214,6 +217,7 @@ def operation(
             text=text,
             large_result=large_result,
             long=long,
+            open_world=open_world,
             at_once=at_once,
             waiting=waiting,
             run=cast("Run", function),  # `invoke` passes an instance of `input_model`

@@ -13,6 +13,7 @@ from operations.extraction.extractor import Extractor
 from operations.index.service import VaultIndex
 from operations.markdown.canvas_edits import random_id
 from operations.markdown.task_status import DEFAULT_REGISTRY, StatusRegistry
+from operations.net.guarded import GuardedClient
 from operations.obsidian_settings import ObsidianSettings
 from operations.recovery import Recovered, recover
 from operations.search.service import SearchService
@@ -74,6 +75,9 @@ class VaultConfig:
     """`None` switches the memory off: its folder is one like any other then."""
     prompts_folder: FolderPath = _PROMPTS_FOLDER
     """Its own notes, not those below, are prompts where they carry the tag."""
+    web_ports: tuple[int, ...] = ()
+    """Ports of the web beside 80 and 443."""
+    web_proxy: str | None = None
     read_only: bool = False
     require_version: bool = False
     timestamp: TimestampPolicy = TimestampPolicy.IF_PRESENT
@@ -129,6 +133,8 @@ class Vault:
     statuses: StatusRegistry = DEFAULT_REGISTRY
     """What checkboxes mean: those that the index was made with, as tasks are listed and edited by the same rules."""
     clock: Callable[[], datetime] = field(default=utc_now)
+    web_client: Callable[[], GuardedClient] = field(default=GuardedClient)
+    """Makes the client for the public web; tests give a vault another one."""
     draw_id: Callable[[], str] = field(default=random_id)
     """Ids of new nodes and edges of canvases; tests give a vault another source."""
     recovered: list[Recovered] = field(default_factory=list[Recovered])

@@ -458,13 +458,20 @@ def _annotations_of(operation: Operation) -> types.ToolAnnotations:
     idempotent = True if operation.idempotent else None
     match operation.effect:
         case Effect.READ:
-            return types.ToolAnnotations(read_only_hint=True, idempotent_hint=idempotent, open_world_hint=False)
+            return types.ToolAnnotations(
+                read_only_hint=True, idempotent_hint=idempotent, open_world_hint=operation.open_world
+            )
         case Effect.ADDITIVE:
             return types.ToolAnnotations(
-                read_only_hint=False, destructive_hint=False, idempotent_hint=idempotent, open_world_hint=False
+                read_only_hint=False,
+                destructive_hint=False,
+                idempotent_hint=idempotent,
+                open_world_hint=operation.open_world,
             )
         case Effect.DESTRUCTIVE:
-            return types.ToolAnnotations(destructive_hint=True, idempotent_hint=idempotent, open_world_hint=False)
+            return types.ToolAnnotations(
+                destructive_hint=True, idempotent_hint=idempotent, open_world_hint=operation.open_world
+            )
 
 
 async def _list_resource_templates(

@@ -21,6 +21,7 @@ from operations.net.addresses import is_public_address, is_public_name
 
 USER_AGENT: Final = "vault-mcp"
 _HTTPS: Final = 443
+_PORTS: Final = {"http": 80, "https": _HTTPS}
 
 Resolve = Callable[[str], Sequence[str]]
 """Every address of a name; raises `OSError` when there is none."""
@@ -63,14 +64,29 @@ def dial(address: str, port: int, seconds: float) -> httpcore.NetworkStream:
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """Which addresses may be asked, and for what; by default https documents."""
+
+    schemes: tuple[str, ...] = ("https",)
+    ports: tuple[int, ...] = ()
+    """Beside those of the schemes."""
+    accept: str = "application/json"
+    proxy: str | None = None
+    """The owner's proxy, whose duty it then is where requests may go."""
+
+
+DOCUMENTS: Final = Rules()
+
+
+@dataclass(frozen=True, slots=True)
 class GuardedClient:
-    """Asks for https documents of the public internet; blocking."""
+    """Asks for documents of the public internet; blocking."""
 
     resolve: Resolve = resolve
     dial: Dial = dial
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
 
-    def get(self, url: str, *, max_bytes: int, seconds: float) -> Fetched:
+    def get(self, url: str, *, max_bytes: int, seconds: float, rules: Rules = DOCUMENTS) -> Fetched:
         """Ask once; a redirect is an answer like any other.
 
         Args:
@@ -81,33 +97,38 @@ class GuardedClient:
             RefusedAddressError: The address is not one of the public internet.
             FetchError: No answer within the bounds.
         """
-        require_askable(url)
+        require_askable(url, rules)
         deadline = time.monotonic() + seconds
         try:
-            with httpcore.ConnectionPool(
-                ssl_context=self.tls, network_backend=_Backend(self, deadline), max_connections=1
-            ) as pool:
-                return _read(pool, url, max_bytes, deadline)
+            with self._pool(rules, deadline) as pool:
+                return _read(pool, url, max_bytes, deadline, rules.accept)
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as error:
             raise FetchError("the address does not answer as it should") from error
 
+    def _pool(self, rules: Rules, deadline: float) -> httpcore.ConnectionPool:
+        if rules.proxy is not None:
+            return httpcore.HTTPProxy(proxy_url=rules.proxy, ssl_context=self.tls, max_connections=1)
+        return httpcore.ConnectionPool(
+            ssl_context=self.tls, network_backend=_Backend(self, deadline), max_connections=1
+        )
 
-def require_askable(url: str) -> None:
+
+def require_askable(url: str, rules: Rules = DOCUMENTS) -> None:
     """Refuse what can be refused before a name is looked up.
 
     Raises:
-        RefusedAddressError: Another scheme than https, a user name, another port, a name that is not public.
+        RefusedAddressError: Another scheme, a user name, another port, a name that is not public.
     """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         raise RefusedAddressError("the address is malformed") from None
-    if parts.scheme != "https":
-        raise RefusedAddressError("the address must be https")
+    if parts.scheme not in rules.schemes:
+        raise RefusedAddressError(f"the address must be {' or '.join(rules.schemes)}")
     if "@" in parts.netloc:
         raise RefusedAddressError("the address must hold no user name")
-    if port not in (None, _HTTPS):
+    if port is not None and port not in (*(_PORTS[scheme] for scheme in rules.schemes), *rules.ports):
         raise RefusedAddressError("the address must have no port of its own")
     if not host or not is_public_name(host):
         raise RefusedAddressError("the host must be a public one")
@@ -137,12 +158,12 @@ class _Backend(httpcore.NetworkBackend):
         time.sleep(seconds)
 
 
-def _read(pool: httpcore.ConnectionPool, url: str, max_bytes: int, deadline: float) -> Fetched:
+def _read(pool: httpcore.ConnectionPool, url: str, max_bytes: int, deadline: float, accept: str) -> Fetched:
     host = urlsplit(url).netloc
     headers = [
         ("Host", host),
         ("User-Agent", USER_AGENT),
-        ("Accept", "application/json"),
+        ("Accept", accept),
         ("Accept-Encoding", "identity"),
     ]
     left = _left(deadline)

@@ -206,6 +206,7 @@ def declare(
         text=cast("Renderer | None", text),
         large_result=large_result,
         long=long,
+        open_world=False,
         at_once=None,
         run=cast("Run", run),
     )

@@ -1019,6 +1019,13 @@ CASES: Final[tuple[Parity, ...]] = (
         "target_not_found",
     ),
     Parity("lists the tools of a group", "tool_catalog", {"group": "loading"}, Request("GET", "/tools?group=loading")),
+    Parity(
+        "does not ask what lies on this machine",
+        "vault_fetch",
+        {"url": "http://127.0.0.1:80/"},
+        Request.json("POST", "/fetch", {"url": "http://127.0.0.1:80/"}),
+        "fetch_refused",
+    ),
     Parity("says what is served", "vault_server_info", {}, Request("GET", "/server")),
     Parity(
         "lists what expires",

@@ -59,7 +59,7 @@ def fresh(folder: Path) -> Any:
     fill(root, FILES)
     for file in [*root.rglob("*"), root]:
         os.utime(file, ns=(_STAMP_NS, _STAMP_NS))
-    return serving(root, folder / "state")
+    return serving(root, folder / "state", {"VAULT_MCP_WEB__FETCH": "true"})
 
 
 def in_rest_words(message: str) -> str:
