@@ -32,20 +32,20 @@ _STYLE: Final = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --paper: #16181c; --card: #202329; --line: #59616e;
   --quiet: #a9b3c1; --accent: #a99ff5; --on-accent: #17142e; --alarm: #ffb4ab; --alarm-paper: #45201d; } }
 * { box-sizing: border-box; }
-body { margin: 0; padding: 2rem 1rem; background: var(--paper); color: var(--ink);
+body { margin: 0; padding: 1rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, sans-serif; }
-main { max-width: 34rem; margin: 0 auto; padding: 1.75rem; background: var(--card);
+main { max-width: 34rem; margin: 0 auto; padding: 1.25rem 1.5rem; background: var(--card);
   border: 1px solid var(--line); border-radius: .75rem; }
-h1 { margin: 0 0 1rem; font-size: 1.35rem; line-height: 1.3; overflow-wrap: anywhere; }
-dl { margin: 0 0 1.25rem; } dt { color: var(--quiet); font-size: .875rem; }
-dd { margin: 0 0 .75rem; font-weight: 600; overflow-wrap: anywhere; }
-fieldset { margin: 0 0 1.25rem; padding: .75rem 1rem; border: 1px solid var(--line); border-radius: .5rem; }
+h1 { margin: 0 0 .75rem; font-size: 1.35rem; line-height: 1.3; overflow-wrap: anywhere; }
+dl { margin: 0 0 1rem; } dt { color: var(--quiet); font-size: .875rem; }
+dd { margin: 0 0 .5rem; font-weight: 600; overflow-wrap: anywhere; }
+fieldset { margin: 0 0 1rem; padding: .25rem 1rem .5rem; border: 1px solid var(--line); border-radius: .5rem; }
 legend { padding: 0 .25rem; } .choice { display: flex; gap: .6rem; align-items: baseline; padding: .2rem 0; }
 label.field { display: block; font-weight: 600; }
 .hint { margin: .15rem 0 .4rem; color: var(--quiet); font-size: .875rem; }
-input[type=text], input[type=password] { width: 100%; margin-bottom: 1.25rem; padding: .6rem .7rem; font: inherit;
-  color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .5rem; }
-.alarm, .note { margin: 0 0 1.25rem; padding: .7rem .9rem; border-radius: .5rem; border: 1px solid currentColor; }
+input[type=text], input[type=password] { width: 100%; margin-bottom: 1rem; padding: .6rem .7rem; font: inherit;
+  color: inherit; background: transparent; border: 1px solid var(--quiet); border-radius: .5rem; }
+.alarm, .note { margin: 0 0 1rem; padding: .7rem .9rem; border-radius: .5rem; border: 1px solid currentColor; }
 .alarm { color: var(--alarm); background: var(--alarm-paper); }
 .buttons { display: flex; flex-wrap: wrap; gap: .75rem; }
 button { flex: 1 1 8rem; padding: .7rem 1rem; font: inherit; font-weight: 600; border-radius: .5rem; cursor: pointer;
