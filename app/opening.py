@@ -21,6 +21,7 @@ from operations.store.journal import Journal
 from operations.store.journal_records import JournalOptions
 from operations.store.locks import PathLocks, state_folder
 from operations.store.paths import guards
+from operations.store.request_memory import RequestMemory
 from operations.store.tree import Tree
 from operations.task_settings import task_rules
 from operations.vault import RerankMode, Vault, VaultConfig
@@ -84,6 +85,7 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
         statuses=rules.statuses,
         locks=locks,
         feed=feed,
+        requests=RequestMemory(feed.database, PathLocks(state / "requests", settings.locks.wait_seconds)),
         config=config,
         state_dir=state,
         extractor=extractor,

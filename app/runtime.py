@@ -1,7 +1,7 @@
 """What every request needs, made once when the server starts."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from app.auth.callers import Callers
@@ -32,9 +32,11 @@ class Runtime:
     def caller(self, scope: Mapping[str, Any], surface: Surface) -> Caller:
         """The caller of an HTTP request that passed the gate."""
         caller = self.callers.of(scope["state"]["principal"], surface)
-        if surface is Surface.REST:
-            self.tool_use.came(caller, Kind.REST)
-        return caller
+        if surface is not Surface.REST:
+            return caller
+        self.tool_use.came(caller, Kind.REST)
+        key = _request_key(scope)
+        return caller if key is None else replace(caller, request_key=key)
 
     def operation(self, name: str) -> Operation:
         """The operation behind a route.
@@ -55,10 +57,16 @@ class Runtime:
         await hold_back(self.workers, self.vault, operation, caller, args)
         return await self.in_pool(invoke, operation, self.vault, caller, args)
 
-    async def invoke_as(self, name: str, caller: Caller, run: Callable[[Caller], Result]) -> Result:
+    async def invoke_as(self, name: str, caller: Caller, run: Callable[[Caller], Result], *sent: object) -> Result:
         """Run one of an operation's forms that only REST has, in the pool."""
-        return await self.in_pool(invoke_as, self.operation(name), self.vault, caller, run)
+        return await self.in_pool(invoke_as, self.operation(name), self.vault, caller, run, *sent)
 
     async def in_pool(self, function: Callable[..., Answer], *args: object) -> Answer:
         """Run blocking work off the event loop; context variables go along."""
         return await self.workers.run(function, *args)
+
+
+def _request_key(scope: Mapping[str, Any]) -> str | None:
+    """The `Idempotency-Key` of an HTTP request."""
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    return next((value.decode("latin-1") for name, value in headers if name == b"idempotency-key"), None)

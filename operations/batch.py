@@ -11,9 +11,9 @@ from pydantic import Field, JsonValue, ValidationError
 
 from operations.caller import Caller
 from operations.committing import commit
+from operations.diffs import diff_of_bytes
 from operations.editing import FileDiff, previewed
 from operations.errors import ErrorCode, VaultError
-from operations.history import diff_of_bytes
 from operations.invoke import invoke, require_right
 from operations.registry import (
     Effect,
@@ -22,6 +22,7 @@ from operations.registry import (
     OperationInput,
     OperationResult,
     Route,
+    WriteResult,
     declared_operations,
     operation,
 )
@@ -78,7 +79,7 @@ class BatchInput(OperationInput):
     dry_run: bool = False
 
 
-class BatchResult(OperationResult):
+class BatchResult(WriteResult):
     """What a batch did."""
 
     change_id: str | None = None
@@ -88,7 +89,6 @@ class BatchResult(OperationResult):
     dry_run: bool | None = None
     diffs: tuple[FileDiff, ...] | None = None
     based_on: dict[str, str] | None = None
-    advisories: tuple[str, ...] | None = None
     message: str
 
 

@@ -118,6 +118,8 @@ class Caller:
     tool_use: ToolUse = field(default=NO_TOOL_USE, compare=False, repr=False)
     progress: Progress = field(default=SILENT, compare=False, repr=False)
     """What the operation at hand tells its steps to."""
+    request_key: str | None = None
+    """The call's own key: one that was carried out under it already is not carried out again."""
     call: Call = field(default_factory=Call, compare=False, repr=False)
 
     @property

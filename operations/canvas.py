@@ -37,7 +37,7 @@ from operations.markdown.canvas_edits import (
 from operations.markdown.edits import UNCHANGED
 from operations.note_text import decode_note
 from operations.obsidian_uri import obsidian_uri
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, not_given, operation
+from operations.registry import Effect, Group, OperationInput, OperationResult, Route, WriteResult, not_given, operation
 from operations.store.paths import VaultPath
 from operations.store.tree import EntryKind, StoredFile
 from operations.vault import Vault
@@ -151,7 +151,7 @@ class DeleteElementInput(OperationInput):
     dry_run: bool = False
 
 
-class AddNodeResult(OperationResult):
+class AddNodeResult(WriteResult):
     """A node that was added."""
 
     path: str
@@ -167,7 +167,7 @@ class AddNodeResult(OperationResult):
     message: str
 
 
-class ConnectResult(OperationResult):
+class ConnectResult(WriteResult):
     """An edge that was added."""
 
     path: str
@@ -177,7 +177,7 @@ class ConnectResult(OperationResult):
     message: str
 
 
-class UpdateElementResult(OperationResult):
+class UpdateElementResult(WriteResult):
     """A node or edge after a change."""
 
     path: str
@@ -192,7 +192,7 @@ class UpdateElementResult(OperationResult):
     """Version of each file that the preview was made from."""
 
 
-class DeleteElementResult(OperationResult):
+class DeleteElementResult(WriteResult):
     """A node or edge that was deleted."""
 
     path: str

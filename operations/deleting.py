@@ -6,13 +6,14 @@ from enum import StrEnum
 from operations.access import require_in_scope, require_scope_before_existence, require_unprotected, require_visible
 from operations.caller import Caller
 from operations.committing import commit
+from operations.diffs import removal_diffs
 from operations.documents import file_version
-from operations.editing import previewed, require_version
+from operations.editing import FileDiff, previewed, require_version
 from operations.errors import VaultError
 from operations.kinds import require_not_a_folder
 from operations.link_facts import Dangling, dangling_links, said_of_dangling
 from operations.periods import periodic_routes
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
+from operations.registry import Effect, Group, OperationInput, Route, WriteResult, operation
 from operations.store.paths import FolderPath, VaultPath
 from operations.store.steps import Deletion, FolderRemoval, Trashing
 from operations.store.trash import obsidian_trash_option
@@ -38,7 +39,7 @@ class DeleteInput(OperationInput):
     """Check, delete nothing."""
 
 
-class DeleteResult(OperationResult):
+class DeleteResult(WriteResult):
     """Where a deleted file went."""
 
     path: str
@@ -49,6 +50,7 @@ class DeleteResult(OperationResult):
     dangling: Dangling | None = None
     """Links that lead nowhere now; nothing was rewritten. Absent while the index is being built."""
     dry_run: bool | None = None
+    diffs: tuple[FileDiff, ...] | None = None
     based_on: dict[str, str] | None = None
     message: str
 
@@ -77,12 +79,14 @@ def delete(vault: Vault, caller: Caller, args: DeleteInput) -> DeleteResult:
         dangling = dangling_links(vault, caller, [entry.path])
         if args.dry_run:
             action = Deleted.TRASHED if goes_to_trash(vault) else Deleted.DELETED
+            diffs, based_on = removal_diffs(vault, [entry])
             return DeleteResult(
                 path=entry.path,
                 action=action,
                 dangling=dangling,
                 dry_run=True,
-                based_on={entry.path: version},
+                diffs=diffs,
+                based_on=based_on,
                 message=previewed(f"{action} {entry.path}{said_of_dangling(dangling)}", "deleted"),
             )
         action, trash_path = discard(vault, caller, entry)

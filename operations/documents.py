@@ -1,17 +1,19 @@
 """Documents and attachments: whole files that come in over REST and are never edited (vault-contract §8)."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from operations.access import require_creatable_place, require_in_scope
 from operations.caller import Caller
 from operations.committing import commit
-from operations.editing import previewed, require_version
+from operations.diffs import diff_of_bytes
+from operations.editing import FileDiff, previewed, require_version
 from operations.entries import require_creatable
 from operations.errors import ErrorCode, VaultError
 from operations.extraction.verdict import ExtractionStatus
 from operations.kinds import Kind, kind_of
 from operations.obsidian_uri import obsidian_uri
-from operations.registry import OperationResult
+from operations.registry import WriteResult
 from operations.store.paths import FolderPath, VaultPath, guards
 from operations.store.steps import Put, Received, version_at
 from operations.store.tree import Entry, ObsidianFile
@@ -35,12 +37,11 @@ class Stored(StrEnum):
     REPLACED = "replaced"
 
 
-_PIECE_BYTES = 1024 * 1024
 _SAID = {Stored.CREATED: "stored", Stored.UNCHANGED: "nothing to change in", Stored.REPLACED: "replaced"}
 _FILED = {Stored.CREATED: Filed.FILED, Stored.UNCHANGED: Filed.UNCHANGED, Stored.REPLACED: Filed.REPLACED}
 
 
-class DocumentResult(OperationResult):
+class DocumentResult(WriteResult):
     """A document that was filed and what its text is like."""
 
     path: str
@@ -55,7 +56,7 @@ class DocumentResult(OperationResult):
     version: str
 
 
-class FileResult(OperationResult):
+class FileResult(WriteResult):
     """An attachment that was stored."""
 
     path: str
@@ -66,6 +67,7 @@ class FileResult(OperationResult):
     status: Stored
     message: str
     dry_run: bool | None = None
+    diffs: tuple[FileDiff, ...] | None = None
     based_on: dict[str, str] | None = None
     """Version of the file that is there, of a preview."""
 
@@ -233,8 +235,15 @@ def publish_file(
         status=status,
         message=previewed(said) if dry_run and status is not Stored.UNCHANGED else said,
         dry_run=True if dry_run else None,
+        diffs=_diff_of_upload(vault, path, upload, based_on) if dry_run else None,
         based_on=based_on if dry_run else None,
     )
+
+
+def _diff_of_upload(vault: Vault, path: VaultPath, upload: Upload, based_on: Mapping[str, str]) -> tuple[FileDiff, ...]:
+    before = vault.tree.read(path, max_bytes=vault.config.max_document_bytes).data if path in based_on else b""
+    with upload.reader() as received:
+        return (diff_of_bytes(path, before, received.read()),)
 
 
 def _require_replaceable(

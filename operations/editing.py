@@ -23,7 +23,7 @@ from operations.markdown.text import find_frontmatter, split_lines
 from operations.markdown.timestamps import bump_timestamp
 from operations.note_text import decode_note, displayable, encode_note
 from operations.obsidian_uri import obsidian_uri
-from operations.registry import OperationResult
+from operations.registry import OperationResult, WriteResult
 from operations.store.paths import VaultPath
 from operations.store.steps import Bytes, Put
 from operations.store.tree import StoredFile, version_of
@@ -49,7 +49,7 @@ class FileDiff(OperationResult):
     """Lines of the diff that were left out."""
 
 
-class EditResult(OperationResult):
+class EditResult(WriteResult):
     """What a write did to one note."""
 
     path: str
@@ -65,7 +65,6 @@ class EditResult(OperationResult):
     timestamp_bumped: bool = False
     uri: str
     message: str
-    advisories: tuple[str, ...] | None = None
     preview: str | None = None
     """The text that was removed."""
     set: tuple[str, ...] | None = None

@@ -17,7 +17,8 @@ from operations.access import (
 from operations.caller import Caller
 from operations.committing import commit
 from operations.deleting import Deleted, discard, goes_to_trash
-from operations.editing import previewed
+from operations.diffs import removal_diffs
+from operations.editing import FileDiff, previewed
 from operations.entries import files_below, require_entry
 from operations.errors import ErrorCode, VaultError
 from operations.globs import matches_glob
@@ -26,7 +27,7 @@ from operations.link_facts import Dangling, dangling_links, said_of_dangling
 from operations.note_text import displayable
 from operations.obsidian_uri import obsidian_uri
 from operations.paging import page_of
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation, spelled
+from operations.registry import Effect, Group, OperationInput, OperationResult, Route, WriteResult, operation, spelled
 from operations.store.paths import FolderPath, VaultPath, guards
 from operations.store.steps import FolderMaking
 from operations.store.tree import Entry, EntryKind
@@ -149,7 +150,7 @@ class FolderInput(OperationInput):
     path: FolderPath
 
 
-class FolderResult(OperationResult):
+class FolderResult(WriteResult):
     """Folders that were made."""
 
     path: str
@@ -193,7 +194,7 @@ class DeleteFolderInput(OperationInput):
     """Check and count, delete nothing."""
 
 
-class DeleteFolderResult(OperationResult):
+class DeleteFolderResult(WriteResult):
     """What a folder delete took."""
 
     path: str
@@ -205,6 +206,8 @@ class DeleteFolderResult(OperationResult):
     dangling: Dangling | None = None
     """Links from elsewhere that lead nowhere now; nothing was rewritten. Absent while the index is being built."""
     dry_run: bool | None = None
+    diffs: tuple[FileDiff, ...] | None = None
+    based_on: dict[str, str] | None = None
     message: str
 
 
@@ -243,8 +246,10 @@ def delete_folder(vault: Vault, caller: Caller, args: DeleteFolderInput) -> Dele
         dangling = dangling_links(vault, caller, files)
         if args.dry_run:
             action, trash_path = (Deleted.TRASHED if goes_to_trash(vault) else Deleted.DELETED), None
+            diffs, based_on = removal_diffs(vault, entries)
         else:
             action, trash_path = discard(vault, caller, entry)
+            diffs, based_on = None, None
     said = f"{action} folder {path}" + (f" to {trash_path}" if trash_path else "")
     said += f" with {counted[Kind.NOTE]} notes, {counted[Kind.DOCUMENT]} documents, {counted[Kind.FILE]} files"
     said += said_of_dangling(dangling)
@@ -257,6 +262,8 @@ def delete_folder(vault: Vault, caller: Caller, args: DeleteFolderInput) -> Dele
         files=counted[Kind.FILE],
         dangling=dangling,
         dry_run=True if args.dry_run else None,
+        diffs=diffs,
+        based_on=based_on,
         message=previewed(said, "deleted") if args.dry_run else said,
     )
 

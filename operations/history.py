@@ -10,13 +10,12 @@ from pydantic import Field
 
 from operations.access import is_hidden, require_visible
 from operations.caller import Caller
-from operations.editing import FileDiff, unified_diff
+from operations.diffs import diff_of_bytes
+from operations.editing import FileDiff
 from operations.errors import ErrorCode, VaultError
 from operations.former_versions import former_version
-from operations.note_text import decode_note
 from operations.paging import window_of
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, Text, operation
-from operations.store.journal_images import INLINE_BYTES
 from operations.store.journal_records import Change, FileRecord, Wanted
 from operations.store.paths import FolderPath, VaultPath
 from operations.store.tree import EntryKind
@@ -50,7 +49,7 @@ class ChangedFile(OperationResult):
     """The path before a move."""
 
 
-class ChangeRow(OperationResult):
+class HistoryRow(OperationResult):
     """One change."""
 
     id: str
@@ -71,7 +70,7 @@ class ChangeRow(OperationResult):
 class HistoryResult(OperationResult):
     """Changes, newest first."""
 
-    changes: tuple[ChangeRow, ...]
+    changes: tuple[HistoryRow, ...]
     total: int
     truncated: bool | None = None
     next_offset: int | None = None
@@ -203,12 +202,12 @@ def _visible_paths(vault: Vault, caller: Caller, change: Change) -> Iterator[str
     return (path for path in paths_of(change) if not is_hidden(vault, caller, path))
 
 
-def _row_of(vault: Vault, caller: Caller, change: Change) -> ChangeRow:
+def _row_of(vault: Vault, caller: Caller, change: Change) -> HistoryRow:
     draft = change.draft
     files = [seen for record in draft.files if (seen := seen_by(vault, caller, record)) is not None]
     visible = set(_visible_paths(vault, caller, change))
     is_whole = len(visible) == len(paths_of(change))
-    return ChangeRow(
+    return HistoryRow(
         id=change.id,
         at=draft.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         caller=draft.caller,
@@ -262,14 +261,6 @@ def _diff_of(vault: Vault, record: FileRecord) -> FileDiff:
     if before is None or after is None:
         return FileDiff(path=record.path, was=record.was, diff="(the text is not kept any more)")
     return diff_of_bytes(record.path, before, after, was=record.was)
-
-
-def diff_of_bytes(path: str, before: bytes, after: bytes, *, was: str | None = None) -> FileDiff:
-    """The diff of two states of a file; of one that is no text, only its sizes."""
-    if b"\0" in before or b"\0" in after or max(len(before), len(after)) > INLINE_BYTES:
-        return FileDiff(path=path, was=was, diff=f"(no text: {len(before)} bytes before, {len(after)} after)")
-    diff, left_out = unified_diff(decode_note(before), decode_note(after))
-    return FileDiff(path=path, was=was, diff=diff, truncated=left_out)
 
 
 def _bytes_of(vault: Vault, path: str, version: str | None) -> bytes | None:

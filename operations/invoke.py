@@ -1,14 +1,21 @@
 """The one way into an operation: rights first, then the call (auth-and-security §2.3)."""
 
-from collections.abc import Callable
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from operations.caller import Call, Caller
 from operations.errors import ErrorCode, VaultError
 from operations.registry import Operation, OperationInput, OperationResult
+from operations.store.request_memory import Remembered
 from operations.tool_lists import is_allowed
 from operations.vault import Vault
+
+logger = logging.getLogger(__name__)
+
+MAX_KEY_CHARACTERS: Final = 200
 
 Result = TypeVar("Result", bound=OperationResult)
 
@@ -19,19 +26,82 @@ def invoke(operation: Operation, vault: Vault, caller: Caller, args: OperationIn
     Raises:
         VaultError: `forbidden`, `read_only`, `out_of_scope` by the caller's rights, and what the operation raises.
     """
-    return invoke_as(operation, vault, caller, lambda called: operation.run(vault, called, args))
+    return invoke_as(operation, vault, caller, lambda called: operation.run(vault, called, args), args)
 
 
-def invoke_as(operation: Operation, vault: Vault, caller: Caller, run: Callable[[Caller], Result]) -> Result:
+def invoke_as(
+    operation: Operation, vault: Vault, caller: Caller, run: Callable[[Caller], Result], *sent: object
+) -> Result:
     """Run one of an operation's forms that only a surface has (a raw body, a plugin's headers) as the operation itself.
 
+    Args:
+        sent: All that makes this call another one than the next; what `repr` tells of it is compared.
+
     Raises:
-        VaultError: As `invoke`.
+        VaultError: As `invoke`; `invalid_parameter` for a key that was sent with other arguments.
     """
     require_right(operation, vault, caller)
-    call = Call(operation.name)
-    result = run(replace(caller, call=call))
-    return _with_advisories(result, call.advisories) if call.advisories else result
+    key = caller.request_key
+    called = replace(caller, call=Call(operation.name), request_key=None)
+    if key is None or not operation.writes:
+        return _run(called, run)
+    _require_key(key)
+    fingerprint = hashlib.sha256(repr((operation.name, sent)).encode("utf-8", "surrogatepass")).hexdigest()
+    with vault.requests.turn(caller.principal, key):
+        known = vault.requests.find(caller.principal, key, vault.clock())
+        if known is not None:
+            replayed: Result = _replayed(known, key, fingerprint)
+            return replayed
+        result = _run(called, run)
+        if getattr(result, "dry_run", None) is None:
+            _remember(vault, caller, key, Remembered(fingerprint, type(result).__name__, _as_json(result)))
+    return result
+
+
+def _run(called: Caller, run: Callable[[Caller], Result]) -> Result:
+    result = run(called)
+    return _with_advisories(result, called.call.advisories) if called.call.advisories else result
+
+
+def _require_key(key: str) -> None:
+    if not 1 <= len(key) <= MAX_KEY_CHARACTERS or not key.isprintable():
+        raise VaultError(
+            ErrorCode.INVALID_PARAMETER,
+            f"the key of a request (Idempotency-Key, request_id) has 1 to {MAX_KEY_CHARACTERS} printable characters",
+        )
+
+
+def _replayed(known: Remembered, key: str, fingerprint: str) -> Any:
+    """The first outcome once more.
+
+    Raises:
+        VaultError: `invalid_parameter` when other arguments came with the key.
+    """
+    if known.fingerprint != fingerprint:
+        raise VaultError(
+            ErrorCode.INVALID_PARAMETER,
+            f"the key '{key}' was sent with another call in the last 24 hours; take a new key for a new call",
+        )
+    model = next(each for each in _models_below(OperationResult) if each.__name__ == known.kind)
+    return model.model_validate_json(known.outcome).model_copy(update={"replayed": True})
+
+
+def _models_below(model: type[OperationResult]) -> Iterator[type[OperationResult]]:
+    for each in model.__subclasses__():
+        yield each
+        yield from _models_below(each)
+
+
+def _remember(vault: Vault, caller: Caller, key: str, remembered: Remembered) -> None:
+    try:
+        vault.requests.keep(caller.principal, key, remembered, vault.clock())
+    except VaultError as refusal:
+        # The call has happened: to refuse it now would make the caller send it again.
+        logger.warning("the outcome of a call is not remembered", extra={"reason": refusal.message})
+
+
+def _as_json(result: OperationResult) -> str:
+    return result.model_dump_json(exclude_none=True)
 
 
 def _with_advisories(result: Result, advisories: list[str]) -> Result:

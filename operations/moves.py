@@ -32,7 +32,7 @@ from operations.joint_writes import (
 from operations.kinds import Kind, kind_of
 from operations.linking.moves import Move, MovePlan, affected_keys, plan_move
 from operations.obsidian_uri import obsidian_uri
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
+from operations.registry import Effect, Group, OperationInput, Route, WriteResult, operation
 from operations.store.paths import VaultPath, guards
 from operations.store.steps import Renaming
 from operations.store.tree import Entry, EntryKind
@@ -56,7 +56,7 @@ class MoveInput(OperationInput):
     """Check and show what would change, move nothing."""
 
 
-class MoveResult(OperationResult):
+class MoveResult(WriteResult):
     """What a move did."""
 
     source: str

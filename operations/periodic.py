@@ -34,7 +34,7 @@ from operations.periodic_places import (
 )
 from operations.periods import Period, day_named, periodic_routes
 from operations.reading import find_heading
-from operations.registry import Effect, Group, OperationInput, OperationResult, Text, operation
+from operations.registry import Effect, Group, OperationInput, OperationResult, Text, WriteResult, operation
 from operations.store.paths import VaultPath
 from operations.template_notes import find_template, said_of_code, template_text
 from operations.vault import Vault
@@ -67,7 +67,7 @@ class EnsurePeriodicInput(OperationInput):
     """For the uri."""
 
 
-class PeriodicNoteResult(OperationResult):
+class PeriodicNoteResult(WriteResult):
     """A periodic note that is there now."""
 
     period: Period
@@ -90,7 +90,7 @@ class AppendPeriodicInput(OperationInput):
     """Heading to append below; else the end."""
 
 
-class PeriodicAppendResult(OperationResult):
+class PeriodicAppendResult(WriteResult):
     """What was added to a periodic note."""
 
     period: Period

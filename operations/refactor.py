@@ -35,7 +35,7 @@ from operations.markdown.tags import rename_tag_in, require_new_tag, tag_key
 from operations.markdown.text import find_frontmatter
 from operations.note_text import decode_note, displayable
 from operations.obsidian_uri import obsidian_uri
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
+from operations.registry import Effect, Group, OperationInput, OperationResult, Route, WriteResult, operation
 from operations.store.paths import FolderPath, VaultPath, inside
 from operations.vault import Vault
 from operations.vault_files import VaultFiles, unread_warnings
@@ -59,7 +59,7 @@ class RenameHeadingInput(OperationInput):
     """Check and show the diffs, write nothing."""
 
 
-class RenameHeadingResult(OperationResult):
+class RenameHeadingResult(WriteResult):
     """What a rename of a heading changed."""
 
     path: str
@@ -73,7 +73,6 @@ class RenameHeadingResult(OperationResult):
     diffs: tuple[FileDiff, ...] | None = None
     based_on: dict[str, str] | None = None
     """Version of each file that the preview was made from."""
-    advisories: tuple[str, ...] | None = None
     message: str
 
 
@@ -102,7 +101,7 @@ class TagRow(OperationResult):
     uri: str
 
 
-class RenameTagResult(OperationResult):
+class RenameTagResult(WriteResult):
     """What a rename of a tag changed, by path."""
 
     notes: tuple[TagRow, ...]
@@ -112,7 +111,6 @@ class RenameTagResult(OperationResult):
     diffs: tuple[FileDiff, ...] | None = None
     based_on: dict[str, str] | None = None
     """Version of each note that the preview was made from."""
-    advisories: tuple[str, ...] | None = None
     message: str
 
 
@@ -128,7 +126,7 @@ class BlockIdInput(OperationInput):
     """Check and show the diff, write nothing."""
 
 
-class BlockIdResult(OperationResult):
+class BlockIdResult(WriteResult):
     """A block's id, and how to link it."""
 
     path: str
@@ -148,7 +146,6 @@ class BlockIdResult(OperationResult):
     dry_run: bool | None = None
     diffs: tuple[FileDiff, ...] | None = None
     based_on: dict[str, str] | None = None
-    advisories: tuple[str, ...] | None = None
     message: str
 
 

@@ -23,6 +23,14 @@ class OperationResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
+class WriteResult(OperationResult):
+    """Answer of an operation that writes."""
+
+    advisories: tuple[str, ...] | None = None
+    replayed: bool | None = None
+    """The call was sent before under the same key: this is what it answered then."""
+
+
 def not_given() -> None:
     """The default of an argument for which null is a value, which is that it is cleared."""
 

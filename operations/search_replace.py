@@ -38,7 +38,7 @@ from operations.markdown.text import (
 from operations.note_text import displayable
 from operations.obsidian_uri import obsidian_uri
 from operations.patterns import Pattern, compiled, compiled_literal
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
+from operations.registry import Effect, Group, OperationInput, OperationResult, Route, WriteResult, operation
 from operations.store.paths import FolderPath, VaultPath, inside
 from operations.vault import Vault
 from operations.vault_files import VaultFiles, unread_warnings
@@ -85,7 +85,7 @@ class RefusedRow(OperationResult):
     uri: str
 
 
-class SearchReplaceResult(OperationResult):
+class SearchReplaceResult(WriteResult):
     """What a replacement changed, by path."""
 
     notes: tuple[ReplacedRow, ...]
@@ -97,7 +97,6 @@ class SearchReplaceResult(OperationResult):
     diffs: tuple[FileDiff, ...] | None = None
     based_on: dict[str, str] | None = None
     """Version of each note that the preview was made from."""
-    advisories: tuple[str, ...] | None = None
     message: str
 
 

@@ -24,7 +24,7 @@ from operations.markdown.tasks import read_tasks
 from operations.note_text import displayable
 from operations.notes import DestructiveInput, EditInput
 from operations.obsidian_uri import obsidian_uri
-from operations.registry import Effect, Group, OperationResult, Route, not_given, operation
+from operations.registry import Effect, Group, OperationResult, Route, WriteResult, not_given, operation
 from operations.task_settings import task_settings
 from operations.vault import Vault
 
@@ -114,7 +114,7 @@ class OccurrenceRow(OperationResult):
     start: str | None = None
 
 
-class TaskResult(OperationResult):
+class TaskResult(WriteResult):
     """A task as it stands after the call."""
 
     path: str
@@ -129,7 +129,6 @@ class TaskResult(OperationResult):
     version: str
     """Version of the note afterwards."""
     uri: str
-    advisories: tuple[str, ...] | None = None
     message: str
 
 

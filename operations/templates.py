@@ -9,7 +9,7 @@ from operations.markdown.templates import TIME_FORMAT, render_template
 from operations.note_text import displayable
 from operations.obsidian_uri import obsidian_uri
 from operations.periodic_places import folder_form
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, Text, operation
+from operations.registry import Effect, Group, OperationInput, Route, Text, WriteResult, operation
 from operations.store.paths import VaultPath
 from operations.store.tree import ObsidianFile
 from operations.template_notes import find_template, said_of_code, template_text
@@ -28,7 +28,7 @@ class TemplateInput(OperationInput):
     """What {{title}} becomes."""
 
 
-class TemplateResult(OperationResult):
+class TemplateResult(WriteResult):
     """The note that was made, or the text that the template gives."""
 
     template: str

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from operations.access import is_hidden, require_in_scope
 from operations.caller import Caller
 from operations.committing import commit
+from operations.diffs import diff_of_bytes
 from operations.editing import FileDiff, previewed
 from operations.errors import ErrorCode, VaultError
-from operations.history import diff_of_bytes, paths_of, unknown_change, visible_change
-from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
+from operations.history import paths_of, unknown_change, visible_change
+from operations.registry import Effect, Group, OperationInput, OperationResult, Route, WriteResult, operation
 from operations.store.journal_records import Change, FileRecord
 from operations.store.paths import FolderPath, VaultPath
 from operations.store.steps import (
@@ -50,7 +51,7 @@ class SkippedRow(OperationResult):
     reason: str
 
 
-class UndoResult(OperationResult):
+class UndoResult(WriteResult):
     """What an undo did; it is a change itself and can be undone."""
 
     change_id: str | None = None

@@ -21,6 +21,7 @@ from operations.store.change_feed import ChangeFeed
 from operations.store.journal import Journal
 from operations.store.locks import PathLocks
 from operations.store.paths import FolderPath
+from operations.store.request_memory import RequestMemory
 from operations.store.tree import Tree
 
 MEBIBYTE = 1024 * 1024
@@ -128,6 +129,7 @@ class Vault:
     search: SearchService
     journal: Journal
     feed: ChangeFeed
+    requests: RequestMemory
     scripts: CheckScripts | None = None
     """The vault's own checks; `None` when the owner switched them off."""
     statuses: StatusRegistry = DEFAULT_REGISTRY

@@ -354,6 +354,8 @@ class VaultServer(Server[dict[str, Any]]):
         return await self._workers.run(self._rendered, operation, caller, args)
 
     def _run(self, operation: Operation, caller: Caller, arguments: Mapping[str, JsonValue]) -> types.CallToolResult:
+        if operation.writes and REQUEST_ID in arguments:
+            caller, arguments = _keyed(caller, arguments)
         return self._rendered(operation, caller, self._parsed(operation, caller, arguments))
 
     def _parsed(self, operation: Operation, caller: Caller, arguments: Mapping[str, JsonValue]) -> OperationInput:
@@ -367,6 +369,22 @@ class VaultServer(Server[dict[str, Any]]):
         finally:
             self._lists.called(caller, operation)
         return render(operation, args, result, self._caps)
+
+
+def _keyed(caller: Caller, arguments: Mapping[str, JsonValue]) -> tuple[Caller, Mapping[str, JsonValue]]:
+    """The caller with the key of this call, and the other arguments.
+
+    Raises:
+        VaultError: `invalid_parameter` for a key that is no text.
+    """
+    key = arguments[REQUEST_ID]
+    if key is not None and not isinstance(key, str):
+        raise VaultError(ErrorCode.INVALID_PARAMETER, f"'{REQUEST_ID}' is a text")
+    return replace(caller, request_key=key), {name: value for name, value in arguments.items() if name != REQUEST_ID}
+
+
+REQUEST_ID: Final = "request_id"
+"""The argument of every writing tool that is not published: programs send it, models have no use for it."""
 
 
 def tool_of(

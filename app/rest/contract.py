@@ -9,7 +9,14 @@ from pydantic import BaseModel, JsonValue
 from pydantic.json_schema import models_json_schema
 
 from app.rest.mechanical import BODILESS, DRY_RUN, SEGMENT, VERSION
-from app.rest.vault_contract import HANDWRITTEN_MODELS, IF_MATCH, SERVER_ROUTES, TEXT_REPLACEMENT, VAULT_ROUTES
+from app.rest.vault_contract import (
+    HANDWRITTEN_MODELS,
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
+    SERVER_ROUTES,
+    TEXT_REPLACEMENT,
+    VAULT_ROUTES,
+)
 from operations.edits import ReplaceTextInput
 from operations.errors import ErrorCode
 from operations.registry import Operation, OperationInput, OperationResult, Route
@@ -84,12 +91,20 @@ def _paths(served: Iterable[Operation], schemas: Json) -> dict[str, Json]:
             methods = paths.setdefault(path, {})
             if method not in methods:
                 described = VAULT_ROUTES[path, method] if route.handwritten else _described(operation, route, schemas)
-                methods[method] = {**described, SERVES: []}
+                methods[method] = {**_keyed(described, operation), SERVES: []}
             cast("list[JsonValue]", cast("Json", methods[method])[SERVES]).append(operation.name)
     for (path, method), described in SERVER_ROUTES.items():
         paths.setdefault(path, {})[method] = described
     order = [path for path, _ in VAULT_ROUTES]
     return {path: paths[path] for path in dict.fromkeys([*order, *paths]) if path in paths}
+
+
+def _keyed(described: Json, operation: Operation) -> Json:
+    """The description of a route with the header that every writing one takes."""
+    if not operation.writes:
+        return described
+    parameters = cast("list[JsonValue]", described.get("parameters", []))
+    return {**described, "parameters": [*parameters, IDEMPOTENCY_KEY]}
 
 
 def _reachable(schemas: Json, roots: Iterable[JsonValue]) -> Json:

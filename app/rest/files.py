@@ -95,7 +95,9 @@ class FileRoutes:
                 dry_run=dry_run,
             )
 
-        result = await received(self._runtime, request, "vault_write_file", caller, path, publish)
+        result = await received(
+            self._runtime, request, "vault_write_file", caller, path, publish, overwrite, create_only, version, dry_run
+        )
         response = json_response(result)
         response.headers["ETag"] = f'"{result.version}"'
         return response

@@ -71,7 +71,15 @@ def _switches(query: Query, operation: Operation) -> dict[str, JsonValue]:
 
 def json_response(result: OperationResult) -> Response:
     """A result as JSON; values that are not there are left out."""
-    return Response(result.model_dump_json(exclude_none=True), media_type="application/json")
+    response = Response(result.model_dump_json(exclude_none=True), media_type="application/json")
+    mark_replayed(response, result)
+    return response
+
+
+def mark_replayed(response: Response, result: OperationResult) -> None:
+    """Say in a header that the call was carried out before."""
+    if getattr(result, "replayed", None):
+        response.headers["Idempotency-Replayed"] = "true"
 
 
 def _bare_response(result: OperationResult, member: str) -> Response:

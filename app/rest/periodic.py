@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.rest.errors import failure
-from app.rest.mechanical import json_response
+from app.rest.mechanical import json_response, mark_replayed
 from app.rest.negotiation import JSON, PLAIN, preferred
 from app.rest.requests import (
     Query,
@@ -99,6 +99,8 @@ class PeriodicRoutes:
                 "vault_ensure_periodic_note",
                 caller,
                 lambda called: ensure_note(self._runtime.vault, called, note, expected_version=version),
+                note.path,
+                version,
             )
             return _answered(request, ensured)
         require_known(query, {"overwrite", "dry_run"})
@@ -118,7 +120,9 @@ class PeriodicRoutes:
                 dry_run=dry_run,
             )
 
-        result = await self._runtime.invoke_as("vault_write", caller, replaced)
+        result = await self._runtime.invoke_as(
+            "vault_write", caller, replaced, note.path, content, overwrite, version, dry_run
+        )
         if isinstance(result, EditResult):
             return confirmation(request, result)
         return _answered(request, result, replaced=not result.created)
@@ -132,6 +136,10 @@ class PeriodicRoutes:
             "vault_append_periodic_note",
             caller,
             lambda called: append_to_note(self._runtime.vault, called, note, content, section, version),
+            note.path,
+            content,
+            section,
+            version,
         )
         return confirmation(request, result)
 
@@ -178,5 +186,6 @@ def _answered(request: Request, result: PeriodicNoteResult, *, replaced: bool = 
     else:
         done = "created" if result.created else "replaced" if replaced else "nothing to change in"
         response = Response(f"{'; '.join((f'{done} {result.path}', *(result.advisories or ())))}\n", media_type=PLAIN)
+        mark_replayed(response, result)
     response.headers["ETag"] = f'"{result.version}"'
     return response

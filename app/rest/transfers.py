@@ -60,7 +60,9 @@ async def receive_upload(
             expected_version=expected_version,
         )
 
-    return await received(runtime, request, "vault_write", caller, path, publish)
+    return await received(
+        runtime, request, "vault_write", caller, path, publish, overwrite, create_only, expected_version
+    )
 
 
 async def received(
@@ -70,6 +72,7 @@ async def received(
     caller: Caller,
     path: VaultPath,
     publish: Callable[[Caller, Upload], Stored],
+    *sent: object,
 ) -> Stored:
     """Take a request's body in and have it published, as a call of the operation `name`.
 
@@ -84,7 +87,7 @@ async def received(
             if chunk:
                 await runtime.in_pool(upload.write, chunk)
 
-        return await runtime.invoke_as(name, caller, lambda called: publish(called, upload))
+        return await runtime.invoke_as(name, caller, lambda called: publish(called, upload), path, upload.sha256, *sent)
 
 
 async def send_file(runtime: Runtime, request: Request, caller: Caller, path: VaultPath) -> Response:

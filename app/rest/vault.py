@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.rest.listings import FolderListing
-from app.rest.mechanical import json_response
+from app.rest.mechanical import json_response, mark_replayed
 from app.rest.negotiation import BYTES, JSON, MARKDOWN, PLAIN, PLUGIN_NOTE, preferred
 from app.rest.requests import (
     Query,
@@ -122,7 +122,11 @@ class VaultRoutes:
         vault = self._runtime.vault
         create_only = request.headers.get("if-none-match", "").strip() == "*"
         result = await self._runtime.invoke_as(
-            "vault_write", caller, lambda called: put_note(vault, called, args, create_only=create_only)
+            "vault_write",
+            caller,
+            lambda called: put_note(vault, called, args, create_only=create_only),
+            args,
+            create_only,
         )
         return confirmation(request, result)
 
@@ -174,6 +178,8 @@ class VaultRoutes:
             "vault_patch",
             self._caller(request),
             lambda called: patch_note(vault, called, args, fields.switches, starting),
+            args,
+            fields.switches,
         )
         return confirmation(request, result)
 
@@ -200,7 +206,10 @@ class VaultRoutes:
             raise TypeError(type(args).__name__)
         vault = self._runtime.vault
         result = await self._runtime.invoke_as(
-            "vault_replace_text", self._caller(request), lambda called: replace_text_in(vault, called, args, starting)
+            "vault_replace_text",
+            self._caller(request),
+            lambda called: replace_text_in(vault, called, args, starting),
+            args,
         )
         return confirmation(request, result)
 
@@ -448,6 +457,7 @@ def confirmation(request: Request, result: OperationResult) -> Response:
         response = json_response(result)
     else:
         response = Response(f"{getattr(result, 'message', '')}\n", media_type=PLAIN)
+        mark_replayed(response, result)
     version = getattr(result, "version", None)
     if version is not None:
         response.headers["ETag"] = f'"{version}"'

@@ -78,6 +78,11 @@ _PATH: Final[Json] = {
 }
 _ETAG: Final[Json] = {"ETag": _text("Version of the file, quoted.")}
 IF_MATCH = _header("If-Match", "string", "Version the file must still have; any other refuses with 412.")
+IDEMPOTENCY_KEY = _header(
+    "Idempotency-Key",
+    "string",
+    "The call's own key: sent again within 24 hours it happens once and answers as before.",
+)
 _CREATE_ONLY = _header("If-None-Match", "string", "`*` creates only.")
 _IF_NONE_MATCH = _header("If-None-Match", "string", "Version the caller has; 304 when it is still that one.")
 _DRY_RUN = _query("dry_run", "boolean", "Check and show the diff, write nothing.", default=False)

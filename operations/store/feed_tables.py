@@ -73,3 +73,16 @@ trashed_files = Table(
     Index("trashed_files_by_time", "at_ms"),
 )
 """The files that this server moved into the trash, as they were then: what may expire there."""
+
+remembered_requests = Table(
+    "remembered_requests",
+    metadata,
+    Column("caller", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Index("remembered_requests_by_time", "at_ms"),
+)
+"""First outcomes of the calls that came with a key of their own."""
