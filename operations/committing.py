@@ -18,7 +18,6 @@ from operations.store.staged_tree import StagedTree
 from operations.store.steps import Deletion, FolderRemoval, Plan, Put, Renaming, Step, Trashing
 from operations.store.tree import Entry, StoredFile
 from operations.store.way_back import Standing, contents_of, standing_of, take_back
-from operations.store.writes import ChangedMeanwhile
 from operations.vault import Vault
 
 logger = logging.getLogger(__name__)
@@ -183,14 +182,11 @@ def _taken_back(
         if isinstance(step, Put) and isinstance(step.before, StoredFile)
     }
     records = list(plan.files.values())
-    if applied == 0 and isinstance(cause, ChangedMeanwhile):
-        left: list[str] = []
-    else:
-        others = {record.path for record in records if standing_of(vault.tree, record) is Standing.OTHER}
-        # What another program changed before it was our turn is not ours to restore.
-        written = {step.path for step in steps[:applied] if isinstance(step, Put)}
-        ours = [record for record in records if record.path not in others or (record.was or record.path) in written]
-        left = take_back(vault.tree, ours, contents_of(vault.journal, at_hand), plan.folders_made, plan.folders_removed)
+    others = {record.path for record in records if standing_of(vault.tree, record) is Standing.OTHER}
+    # What another program changed before it was our turn is not ours to restore.
+    written = {step.path for step in steps[:applied] if isinstance(step, Put)}
+    ours = [record for record in records if record.path not in others or (record.was or record.path) in written]
+    left = take_back(vault.tree, ours, contents_of(vault.journal, at_hand), plan.folders_made, plan.folders_removed)
     touched = {path for record in records for path in (record.path, record.was) if path is not None}
     vault.index.changed([path for path in map(as_listed, sorted(touched)) if path is not None])
     if left:

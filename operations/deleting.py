@@ -9,7 +9,7 @@ from operations.committing import commit
 from operations.diffs import removal_diffs
 from operations.documents import file_version
 from operations.editing import FileDiff, previewed, require_version
-from operations.errors import VaultError
+from operations.errors import ErrorCode, VaultError
 from operations.kinds import require_not_a_folder
 from operations.link_facts import Dangling, dangling_links, said_of_dangling
 from operations.periods import periodic_routes
@@ -18,6 +18,7 @@ from operations.store.paths import FolderPath, VaultPath
 from operations.store.steps import Deletion, FolderRemoval, Trashing
 from operations.store.trash import obsidian_trash_option
 from operations.store.tree import Entry
+from operations.store.writes import ChangedMeanwhile
 from operations.vault import DeleteMode, Vault
 
 
@@ -120,7 +121,12 @@ def discard(vault: Vault, caller: Caller, entry: Entry) -> tuple[Deleted, str | 
     if goes_to_trash(vault):
         return Deleted.TRASHED, commit(vault, caller, f"trashed {entry.path}", Trashing(entry)) or None
     deletion = Deletion(entry, lambda below: caller.progress.over(below, "entries deleted", last=True))
-    commit(vault, caller, f"deleted {entry.path}", deletion)
+    try:
+        commit(vault, caller, f"deleted {entry.path}", deletion)
+    except ChangedMeanwhile as change:
+        raise VaultError(
+            ErrorCode.BUSY, f"'{change.path}' was changed by another program just now; nothing was deleted"
+        ) from change
     return Deleted.DELETED, None
 
 

@@ -229,6 +229,8 @@ class Deletion(Step[None]):
 
     entry: Entry
     over: Over = iter
+    _seen: dict[VaultPath, Entry] = field(default_factory=dict[VaultPath, Entry], init=False, repr=False, compare=False)
+    """The files as they were kept: what changes after that is not deleted."""
 
     def describe(self, plan: Plan) -> None:
         """Keep every file."""
@@ -239,10 +241,11 @@ class Deletion(Step[None]):
                 plan.folders_removed.append(entry.path)
             else:
                 plan.takes(entry)
+                self._seen[entry.path] = entry
 
     def apply(self, tree: Tree) -> None:
         """Remove it."""
-        delete_permanently(tree, self.entry, self.over)
+        delete_permanently(tree, self.entry, self.over, expected=self._seen or None)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from itertools import count
@@ -19,7 +19,7 @@ from operations.errors import ErrorCode, VaultError
 from operations.store.paths import MAX_NAME_BYTES, VaultPath, cut_to_bytes
 from operations.store.tree import VAULT, Entry, EntryKind, ObsidianFile, OpenFolder, Tree, writing_to
 from operations.store.walk import walk
-from operations.store.writes import make_folders, move_name, remove, remove_empty_folder, sync_folder
+from operations.store.writes import ChangedMeanwhile, make_folders, move_name, remove, remove_empty_folder, sync_folder
 
 logger = logging.getLogger(__name__)
 
@@ -76,11 +76,18 @@ def move_to_trash(tree: Tree, entry: Entry) -> str:
     raise AssertionError("numbers do not end")
 
 
-def delete_permanently(tree: Tree, entry: Entry, over: Callable[[Sequence[Entry]], Iterable[Entry]] = iter) -> None:
+def delete_permanently(
+    tree: Tree,
+    entry: Entry,
+    over: Callable[[Sequence[Entry]], Iterable[Entry]] = iter,
+    *,
+    expected: Mapping[VaultPath, Entry] | None = None,
+) -> None:
     """Delete a file, or a folder with all that is in it. A folder is checked whole before anything is removed.
 
     Args:
         over: Goes over what is inside a folder as it is removed; a caller can count along.
+        expected: The files of a folder as the caller saw them; without it those that are there.
 
     Raises:
         ChangedMeanwhile: A file was changed since it was listed; it and what had not been reached yet is still there.
@@ -101,6 +108,10 @@ def delete_permanently(tree: Tree, entry: Entry, over: Callable[[Sequence[Entry]
             f"'{entry.path}' holds {len(kept)} hidden entries, links or special files ({shown}), "
             "which are never deleted; move them away first",
         )
+    if expected is not None:
+        for below in inside:
+            if below.kind is EntryKind.FILE and expected.get(below.path) != below:
+                raise ChangedMeanwhile(below.path)
     for below in over(inside[::-1]):
         if below.kind is EntryKind.FILE:
             remove(tree, below, durable=False)
