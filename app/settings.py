@@ -762,6 +762,8 @@ class OAuthSettings(Section):
 
     enabled: SwitchOrAuto = "auto"
     """Auto is on when the public origin is known."""
+    allow_rest: Switch = False
+    """Access tokens open the REST routes too."""
     dcr: Switch = True
     """Clients may register themselves."""
     cimd: Switch = True

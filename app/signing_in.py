@@ -21,6 +21,7 @@ from app.auth.oauth.openid import OpenIdProvider, openid_config
 from app.auth.oauth.server import AuthorizationServer
 from app.auth.policies import Policies
 from app.auth.provider_web import ProviderWeb
+from app.auth.route_kinds import RouteKind
 from app.auth.static_key import StaticKey
 from app.runtime import Runtime
 from app.settings import Settings, require_api_key
@@ -90,7 +91,8 @@ class SignIn:
             return policy
         return replace(
             policy,
-            authenticate_on_mcp=bearer_verifier(server.tokens, self.policies),
+            authenticate_sign_in=bearer_verifier(server.tokens, self.policies),
+            sign_in_kinds=policy.sign_in_kinds | ({RouteKind.REST} if self.settings.auth.oauth.allow_rest else set()),
             resource_metadata_url=server.config.resource_metadata_url,
         )
 

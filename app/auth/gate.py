@@ -75,8 +75,10 @@ class GatePolicy:
     """The public origin is https, so browsers are told to stay there."""
     resource_metadata_url: str | None = None
     """Where MCP clients learn how to sign in; absent while there is no such document."""
-    authenticate_on_mcp: Verifier | None = None
-    """Knows the credentials that open MCP alone; raises `StaleTokenError` for one of ours that is over."""
+    authenticate_sign_in: Verifier | None = None
+    """Knows the access tokens of clients that signed in; raises `StaleTokenError` for one of ours that is over."""
+    sign_in_kinds: frozenset[RouteKind] = frozenset({RouteKind.MCP})
+    """Routes that such tokens open, and whose challenge says where to get one."""
     authenticate_elsewhere: Callable[[bytes], Awaitable[Principal | None]] | None = None
     """Knows the credentials that another issuer gave; asked last, as it may have to fetch that one's keys."""
     hops: TrustedHops = field(default_factory=TrustedHops)
@@ -363,15 +365,16 @@ class _Exchange:
         if len(token) > MAX_TOKEN_BYTES:
             return None
         found = self._policy.authenticate(token)
-        if found is None and self._kind is RouteKind.MCP and self._policy.authenticate_on_mcp is not None:
-            found = self._policy.authenticate_on_mcp(token)
+        verify = self._policy.authenticate_sign_in if self._kind in self._policy.sign_in_kinds else None
+        if found is None and verify is not None:
+            found = verify(token)
         if found is None and self._policy.authenticate_elsewhere is not None:
             found = await self._policy.authenticate_elsewhere(token)
         return found
 
     def _challenge(self, error: str) -> Headers:
         parts = 'Bearer realm="vault-mcp"'
-        if self._kind is RouteKind.MCP and self._policy.resource_metadata_url is not None:
+        if self._kind in self._policy.sign_in_kinds and self._policy.resource_metadata_url is not None:
             parts += f', scope="vault", resource_metadata="{self._policy.resource_metadata_url}"'
         return [(b"www-authenticate", (parts + error).encode("ascii"))]
 

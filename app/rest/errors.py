@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.routing import Route as HttpRoute
 
+from app.auth.step_up import want_more
 from operations.errors import ErrorCode, VaultError
 
 RETRY_SECONDS = {ErrorCode.BUSY: 1, ErrorCode.STORAGE_UNAVAILABLE: 30, ErrorCode.EXTRACTION_UNAVAILABLE: 30}
@@ -21,10 +22,12 @@ def failure(code: ErrorCode, message: str) -> Response:
     return response
 
 
-async def render_refusal(_request: Request, refusal: Exception) -> Response:
+async def render_refusal(request: Request, refusal: Exception) -> Response:
     """Answer a `VaultError` raised anywhere below a route."""
     if not isinstance(refusal, VaultError):
         raise refusal
+    if refusal.code is ErrorCode.READ_ONLY and not request.app.state.runtime.vault.config.read_only:
+        want_more()
     return failure(refusal.code, refusal.message)
 
 

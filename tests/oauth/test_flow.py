@@ -127,3 +127,19 @@ def test_the_database_holds_neither_tokens_nor_codes_nor_handles(flows: Flows, c
         assert secret.encode() not in stored
     with sqlite3.connect(flows.server.vault.state_dir / "auth.db") as connection:
         assert connection.execute("SELECT count(*) FROM grants").fetchone() == (1,)
+
+
+def test_access_tokens_open_rest_where_the_owner_says_so(tmp_path: Path) -> None:
+    fill(tmp_path / "vault", {"Note.md": "note\n"})
+    environ = {"PUBLIC_URL": ORIGIN, "VAULT_MCP_AUTH__OAUTH__ALLOW_REST": "true"}
+    with serving(tmp_path / "vault", tmp_path / "state", environ, now=None) as server:
+        flows = Flows(server)
+        client = flows.registered(token_endpoint_auth_method="none")
+        reader, writer = flows.grant(client, change={"scope": "vault:read"}), flows.grant(client)
+        with_reader, with_writer = ({"Authorization": f"Bearer {issued.access}"} for issued in (reader, writer))
+        assert server.http("GET", "/vault/Note.md", headers=with_reader).body == b"note\n"
+        refused = server.http("PUT", "/vault/New.md", "x", with_reader)
+        assert (refused.status, refused.code) == (403, "read_only")
+        assert 'error="insufficient_scope"' in refused.headers["www-authenticate"]
+        assert server.http("PUT", "/vault/New.md", "x", with_writer).status in (200, 201)
+        assert "resource_metadata=" in server.http("GET", "/vault/Note.md", auth=False).headers["www-authenticate"]

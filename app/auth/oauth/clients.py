@@ -23,7 +23,6 @@ class VaultClient(OAuthClientInformationFull):
 
     raw_redirect_uris: tuple[str, ...] = Field(exclude=True)
     secret_sha256: bytes | None = Field(default=None, exclude=True, repr=False)
-    registered_at: float = Field(default=0, exclude=True)
     auth_methods: tuple[str, ...] = Field(default=(), exclude=True)
     """How a client with a document may prove itself; empty for registered ones."""
 
@@ -86,7 +85,6 @@ def client_of(row: Row[tuple[object, ...]]) -> VaultClient:
         json.loads(row.document),
         json.loads(row.redirect_uris),
         secret_sha256=row.secret_sha256,
-        registered_at=row.created_at,
     )
 
 

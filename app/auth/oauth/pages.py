@@ -23,7 +23,7 @@ from app.auth.oauth.scopes import is_read_only
 
 SHOWN_NAME_CHARACTERS: Final = 80
 _NONCE_BYTES: Final = 16
-_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _DEFAULT_HTTP_PORT: Final = 80
 
 _STYLE: Final = """
