@@ -17,6 +17,7 @@ from app.mcp.server import McpOptions, VaultServer
 from app.mcp.stdio import serve_stdio
 from app.mcp.stored_lists import StoredLists
 from app.mcp.transport import McpFacade
+from app.metrics import RequestFigures, metrics_routes
 from app.opening import open_vault
 from app.rest.contract import build_contract, contract_yaml
 from app.rest.errors import render_refusal, render_unknown_route, render_wrong_method
@@ -126,6 +127,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         workers=runtime.workers,
         lists=StoredLists(access),
     )
+    figures = RequestFigures() if settings.server.metrics else None
     webhooks = Webhooks(opened, runtime.workers, hooks)
     warnings = startup_warnings(settings)
 
@@ -178,10 +180,11 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         *mechanical_routes(runtime),
         *health_routes(runtime, contract, warnings, webhooks),
         *(() if authorization is None else authorization.routes()),
+        *(() if figures is None else metrics_routes(runtime, figures)),
     ]
     # Routes are tried in their order: the surface with one URL, then the one with most.
     app.router.routes.extend([*mcp.routes(), *routes])
-    app.add_middleware(Gate, policy=policy, limits=limits)
+    app.add_middleware(Gate, policy=policy, limits=limits, on_answer=None if figures is None else figures.add)
     app.state.runtime = runtime
     app.state.authorization = authorization
     app.state.access = access

@@ -322,6 +322,7 @@ PublicOrigin = Annotated[Annotated[str, BeforeValidator(_public_origin)] | None,
 Zone = Annotated[Annotated[ZoneInfo, BeforeValidator(_zone)] | None, Word("zone")]
 Switch = Annotated[bool, BeforeValidator(_switch), Word("bool")]
 Whole = Annotated[int, BeforeValidator(_number), Field(gt=0), Word("int")]
+Count = Annotated[int, BeforeValidator(_number), Field(ge=0), Word("int")]
 OptionalWhole = Annotated[Annotated[int, BeforeValidator(_number), Field(gt=0)] | None, Word("int")]
 Seconds = Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False), Word("number")]
 Size = Annotated[int, BeforeValidator(_size), Field(gt=0), Word("size")]
@@ -428,6 +429,8 @@ class ServerSettings(Section):
     """No writing operation."""
     disabled_tools: Annotated[Tools, Env("DISABLED_TOOLS")] = ()
     """Tools that do not exist; an unknown name refuses to start."""
+    metrics: Switch = False
+    """`/metrics` for Prometheus, for a credential without limits."""
 
 
 class LockSettings(Section):
@@ -845,6 +848,8 @@ class LimitSettings(Section):
     """Refused token requests."""
     bad_bearers_per_minute: Whole = 20
     """Wrong credentials."""
+    requests_per_minute: Count = 0
+    """Requests with one credential, from whatever address; 0 sets no limit."""
 
 
 class LogSettings(Section):

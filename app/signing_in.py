@@ -126,6 +126,7 @@ def limit_figures(settings: Settings) -> LimitFigures:
         token=limits.token_per_minute,
         token_failures=limits.token_failures_per_minute,
         bad_bearers=limits.bad_bearers_per_minute,
+        requests=limits.requests_per_minute,
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import anyio
@@ -60,9 +60,16 @@ class Stream:
         Raises:
             AssertionError: They have not, in time.
         """
+        self._wait(lambda: len(self.messages) >= number, f"not {number} events")
+
+    def wait_until_ended(self) -> None:
+        """Wait until the server has ended the answer."""
+        self._wait(lambda: self.is_ended, "it goes on")
+
+    def _wait(self, is_so: Callable[[], bool], otherwise: str) -> None:
         until = time.monotonic() + _LONGEST_SECONDS
-        while len(self.messages) < number:
-            assert time.monotonic() < until, f"only {len(self.messages)} of {number} events: {self.text}"
+        while not is_so():
+            assert time.monotonic() < until, f"{otherwise}: {self.text}"
             time.sleep(0.01)
 
     def close(self) -> None:
@@ -91,5 +98,7 @@ class Stream:
             else:
                 self.text += message.get("body", b"").decode("utf-8")
                 self.is_ended = not message.get("more_body", False)
+                if self.is_ended and self._leave is not None:
+                    self._leave.set()  # as a server does, which has nothing to receive any more
 
         await self._server.app(self._scope, receive, send)

@@ -147,6 +147,9 @@ def startup_warnings(settings: Settings) -> tuple[str, ...]:
     return tuple(warnings)
 
 
+OnAnswer = Callable[[str, str, int, float], None]
+
+
 class Gate:
     """ASGI layer in front of the app.
 
@@ -155,17 +158,30 @@ class Gate:
     Sets `request_id` and `principal` in the request's state.
     """
 
-    def __init__(self, app: ASGIApp, policy: GatePolicy, limits: Limits | None = None) -> None:
-        """Stand before `app`; without `limits` nothing is counted."""
+    def __init__(
+        self, app: ASGIApp, policy: GatePolicy, limits: Limits | None = None, on_answer: OnAnswer | None = None
+    ) -> None:
+        """Stand before `app`; without `limits` nothing is refused for coming too often.
+
+        Args:
+            on_answer: Told method, route template, status and seconds of every request.
+        """
         self._app = app
         self._policy = policy
         self._limits = limits
+        self._on_answer = on_answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await _Exchange(self._policy, self._limits, scope, receive, send).run(self._app)
+            exchange = _Exchange(self._policy, self._limits, scope, receive, send)
+            begun = time.perf_counter()
+            try:
+                await exchange.run(self._app)
+            finally:
+                if self._on_answer is not None:
+                    self._on_answer(scope["method"], exchange.route, exchange.status, time.perf_counter() - begun)
         else:
             raise RuntimeError(f"no route speaks {scope['type']}")
 
@@ -193,6 +209,7 @@ class _Exchange:
         "_started",
         "_status",
         "_step_up",
+        "_streams",
         "_swallowing",
         "_token",
     )  # fmt: skip
@@ -210,6 +227,7 @@ class _Exchange:
         self._request_id = secrets.token_hex(8)
         self._principal: Principal | None = None
         self._token = b""
+        self._streams = False
         self._limit: BodyLimit | None = None
         self._deadline: float | None = None
         self._read = 0
@@ -282,6 +300,7 @@ class _Exchange:
         state["request_id"] = self._request_id
         if self._kind not in OPEN_KINDS and (method, self._path) not in self._policy.open_routes:
             self._principal = await self._authenticated(lists[b"authorization"])
+            self._check_principal_rate(self._principal)
             logged_principal.set(self._principal.label)
             if self._principal.can_widen:
                 self._step_up = StepUp()
@@ -298,11 +317,16 @@ class _Exchange:
         if wait:
             raise self._too_many(wait)
 
-    def _too_many(self, wait: int) -> Refused:
-        logger.warning("rate_limited", extra={"route": self._route(), "address": self._address})
+    def _check_principal_rate(self, principal: Principal) -> None:
+        wait = 0 if self._limits is None else self._limits.wait_for_principal(principal.id)
+        if wait:
+            raise self._too_many(wait, "with this credential")
+
+    def _too_many(self, wait: int, whence: str = "from this address") -> Refused:
+        logger.warning("rate_limited", extra={"route": self.route, "address": self._address})
         return Refused(
             ErrorCode.RATE_LIMITED,
-            f"too many requests from this address; come back in {wait} s",
+            f"too many requests {whence}; come back in {wait} s",
             [(b"retry-after", str(wait).encode("ascii"))],
         )
 
@@ -454,9 +478,24 @@ class _Exchange:
             if not any(name.lower() == b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", b"no-store"))
             message["headers"] = headers + self._response_headers
+            self._streams = self._kind is RouteKind.MCP and any(
+                name.lower() == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers
+            )
         elif message["type"] == "http.response.body":
+            if self._streams and message.get("more_body", False) and not await self._still_holds():
+                # The app learns from `receive` that there is nobody any more.
+                self._swallowing = True
+                logger.info("stream ended with its credential")
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
             self._bytes_sent += len(message.get("body", b""))
         await self._send(message)
+
+    async def _still_holds(self) -> bool:
+        """Whether the credential of an MCP stream is still good; what its rights allow now, the stream tells itself."""
+        try:
+            return await self._principal_now() is not None
+        except VaultError:
+            return False
 
     async def _answer(self, refused: Refused) -> None:
         headers, body = refused.rendered(self._kind)
@@ -472,7 +511,7 @@ class _Exchange:
             "request",
             extra={
                 "method": self._scope["method"],
-                "route": self._route(),
+                "route": self.route,
                 "status": self._status,
                 "ms": round((time.perf_counter() - begun) * 1000, 1),
                 "bytes": self._bytes_sent,
@@ -481,7 +520,14 @@ class _Exchange:
             },
         )
 
-    def _route(self) -> str:
+    @property
+    def status(self) -> int:
+        """The status of the answer."""
+        return self._status
+
+    @property
+    def route(self) -> str:
+        """The template of the route that answered, never the path."""
         template = getattr(self._scope.get("route"), "path", None)
         if isinstance(template, str):
             return template

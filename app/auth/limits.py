@@ -68,6 +68,8 @@ class LimitFigures:
     token: int = 60
     token_failures: int = 5
     bad_bearers: int = 20
+    requests: int = 0
+    """Of one principal; 0 sets no limit."""
 
 
 class Limits:
@@ -78,6 +80,7 @@ class Limits:
         self._token = SlidingMinute(figures.token, clock)
         self._token_failures = SlidingMinute(figures.token_failures, clock)
         self._bad_bearers = SlidingMinute(figures.bad_bearers, clock)
+        self._requests = SlidingMinute(figures.requests, clock) if figures.requests else None
         self.wrong_keys = SlidingMinute(WRONG_KEYS_PER_MINUTE, clock)
 
     def wait_for_route(self, route: str, address: str) -> int:
@@ -94,3 +97,7 @@ class Limits:
     def wait_after_bad_bearer(self, address: str) -> int:
         """Count a bearer that is not ours; answers the seconds to wait when there were too many, else 0."""
         return self._bad_bearers.take(bucket_of(address))
+
+    def wait_for_principal(self, principal: str) -> int:
+        """Count a request with a valid credential; answers the seconds to wait when there were too many, else 0."""
+        return 0 if self._requests is None else self._requests.take(principal)

@@ -19,6 +19,7 @@ from operations.catalogue import OPERATIONS
 from operations.vault import utc_now
 from tests.harness import Server, fill, serving
 from tests.mcp.wire import MODERN
+from tests.streams import Stream
 
 CORE = [operation.name for operation in OPERATIONS if operation.core]
 LOADING = ["tool_catalog", "activate_tool", "activate_tools"]
@@ -78,7 +79,7 @@ def test_the_catalogue_of_a_short_list_stays_within_its_budget(tmp_path: Path) -
         rows = {row["name"]: row for row in answer.structured["tools"]}
     assert rows["vault_read"] == {"name": "vault_read", "group": "notes", "status": "active"}
     assert rows["vault_get_canvas"]["about"].startswith("Give the nodes and edges of a canvas")
-    assert list(rows) == [operation.name for operation in OPERATIONS]
+    assert list(rows) == [operation.name for operation in OPERATIONS if operation.name != "vault_fetch"]  # it is off
 
 
 def test_the_catalogue_is_filtered_and_counts_uses(tmp_path: Path) -> None:
@@ -135,6 +136,16 @@ def test_rights_that_break_while_the_server_runs_deny_everything(tmp_path: Path)
         assert (answer.status, answer.code) == (500, "internal")
         assert "note" not in answer.json["error"].partition(" ")[0]
         assert server.http("POST", "/mcp").status == 500
+
+
+def test_a_listening_stream_ends_with_its_token(tmp_path: Path) -> None:
+    with server_of(tmp_path, Rights(profile=Profile.CORE)) as server:
+        stream = Stream.listening(server, server.key)
+        database = AuthDatabase.of_state(tmp_path / "state")
+        NamedTokens(database, utc_now, max_live=50).revoke("t")
+        database.close()
+        stream.wait_until_ended()
+        assert [message["method"] for message in stream.messages] == ["notifications/subscriptions/acknowledged"]
 
 
 @pytest.fixture

@@ -121,6 +121,5 @@ def _needed_by(step: Mapping[str, Any]) -> Iterator[Part]:
 
 WAITING: Final[Mapping[str, frozenset[str]]] = {
     "SEC-110": frozenset({"the index document"}),
-    "SEC-124": frozenset({"metrics"}),
 }
 """Rows with steps that cannot run yet, and the parts those wait for; their other steps run."""
