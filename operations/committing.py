@@ -18,6 +18,7 @@ from operations.store.staged_tree import StagedTree
 from operations.store.steps import Deletion, FolderRemoval, Plan, Put, Renaming, Step, Trashing
 from operations.store.tree import Entry, StoredFile
 from operations.store.way_back import Standing, contents_of, standing_of, take_back
+from operations.store.writes import ChangedMeanwhile
 from operations.vault import Vault
 
 logger = logging.getLogger(__name__)
@@ -176,6 +177,9 @@ def _taken_back(
     Raises:
         VaultError: `partial_failure` for those where that failed.
     """
+    if applied == 0 and isinstance(steps[0], Put) and isinstance(cause, ChangedMeanwhile):
+        _forget(vault, change_id)  # the first write found another text: nothing of ours has happened
+        return
     at_hand = {
         step.before.version: step.before.data
         for step in steps
@@ -197,11 +201,16 @@ def _taken_back(
             f"as before are {_listed(kept) or 'no others'}; look at the changed ones before anything else",
             {"changed": left, "unchanged": kept},
         ) from cause
-    if change_id is not None:
-        try:
-            vault.journal.drop(change_id)
-        except VaultError as refusal:
-            logger.warning("change not forgotten", extra={"reason": refusal.message})
+    _forget(vault, change_id)
+
+
+def _forget(vault: Vault, change_id: str | None) -> None:
+    if change_id is None:
+        return
+    try:
+        vault.journal.drop(change_id)
+    except VaultError as refusal:
+        logger.warning("change not forgotten", extra={"reason": refusal.message})
 
 
 def _listed(paths: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ from operations.store.tree import StoredFile, version_of
 from operations.store.writes import ChangedMeanwhile
 from operations.vault import TimestampPolicy, Vault
 
-ATTEMPTS = 4
+ATTEMPTS = 6
 """How often an edit is computed anew when another program keeps changing the note under it."""
 DIFF_LINES = 200
 ANY_VERSION = "*"
