@@ -158,7 +158,7 @@ class ReadMemory:
     rest=(Route("GET", "/memory"),),
 )
 def list_memory_files(vault: Vault, caller: Caller, _args: ListMemoryInput) -> MemoryFilesResult:
-    """List the files that hold what is remembered about the user: scope, sections, number of entries.
+    """List the files of the memory about the user: scope, sections, numbers of entries.
 
     Read them with vault_get_memory.
     """
@@ -174,7 +174,7 @@ def list_memory_files(vault: Vault, caller: Caller, _args: ListMemoryInput) -> M
     text=lambda result, _args: Text(result.content, {"version": result.version} if result.version else {}),
 )
 def get_memory(vault: Vault, caller: Caller, args: GetMemoryInput) -> MemoryText:
-    """Read what is remembered about the user: all files, one, or one section.
+    """Read the memory about the user: all of it, a file or a section.
 
     To look something up use vault_memory_recall.
     """
@@ -204,9 +204,9 @@ def get_memory(vault: Vault, caller: Caller, args: GetMemoryInput) -> MemoryText
     rest=(Route("POST", "/memory/entries"),),
 )
 def update_memory(vault: Vault, caller: Caller, args: UpdateMemoryInput) -> EditResult:
-    """Remember one fact about the user as a dated entry; file and section are made when missing.
+    """Remember a fact about the user as a dated entry; missing file and section are made.
 
-    See vault_list_memory_files for where it belongs.
+    vault_list_memory_files says where it belongs.
     """
     options = args.options or MemoryOptions()
     name, section, entry = file_name(args.file), _one_line(args.section, "section"), _one_line(args.entry, "entry")
@@ -234,10 +234,7 @@ def update_memory(vault: Vault, caller: Caller, args: UpdateMemoryInput) -> Edit
     rest=(Route("DELETE", "/memory/entries"),),
 )
 def delete_memory(vault: Vault, caller: Caller, args: DeleteMemoryInput) -> EditResult:
-    """Remove one memory entry, found by its date and exact text.
-
-    Append-only files keep what was; vault_update_memory adds what is so now.
-    """
+    """Remove one memory entry by its date and exact text; vault_update_memory adds what is so now."""
     name, section, entry = file_name(args.file), _one_line(args.section, "section"), _one_line(args.entry, "entry")
     day = _require_day(args.date, "date")
     path = _path_of(vault, name)

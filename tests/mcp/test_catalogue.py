@@ -18,7 +18,10 @@ JSON_TYPES = {"string", "integer", "number", "boolean", "array", "object"}
 
 def published_bytes(operations: Iterable[Operation]) -> int:
     """Size on the wire, as a client gets it."""
-    tools = [tool_of(operation, SERVED).model_dump(by_alias=True, exclude_none=True) for operation in operations]
+    tools = [
+        tool_of(operation, SERVED, with_app=True).model_dump(by_alias=True, exclude_none=True)
+        for operation in operations
+    ]
     return len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
 
 
