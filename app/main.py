@@ -179,7 +179,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         *event_routes(runtime),
         *mechanical_routes(runtime),
         *health_routes(runtime, contract, warnings, webhooks),
-        *(() if authorization is None else authorization.routes()),
+        *sign_in.routes(authorization),
         *(() if figures is None else metrics_routes(runtime, figures)),
     ]
     # Routes are tried in their order: the surface with one URL, then the one with most.

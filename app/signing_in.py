@@ -17,12 +17,14 @@ from app.auth.key_sets import CachedKeySet
 from app.auth.limits import LimitFigures, Limits
 from app.auth.oauth.bearers import bearer_verifier
 from app.auth.oauth.config import oauth_config
+from app.auth.oauth.documents import resource_metadata_url, resource_routes
 from app.auth.oauth.openid import OpenIdProvider, openid_config
 from app.auth.oauth.server import AuthorizationServer
 from app.auth.policies import Policies
 from app.auth.provider_web import ProviderWeb
 from app.auth.route_kinds import RouteKind
 from app.auth.static_key import StaticKey
+from app.routes import TemplateRoute
 from app.runtime import Runtime
 from app.settings import Settings, require_api_key
 from app.workers import Workers
@@ -86,15 +88,32 @@ class SignIn:
         Raises:
             ConfigError: What is said of another issuer cannot be used.
         """
-        policy = replace(policy, authenticate_elsewhere=self._external())
+        origin, has_issuer = self.settings.server.public_url, bool(self._issuers(server))
+        policy = replace(
+            policy,
+            authenticate_elsewhere=self._external(),
+            resource_metadata_url=resource_metadata_url(origin) if origin is not None and has_issuer else None,
+        )
         if server is None:
             return policy
         return replace(
             policy,
             authenticate_sign_in=bearer_verifier(server.tokens, self.policies),
             sign_in_kinds=policy.sign_in_kinds | ({RouteKind.REST} if self.settings.auth.oauth.allow_rest else set()),
-            resource_metadata_url=server.config.resource_metadata_url,
         )
+
+    def routes(self, server: AuthorizationServer | None) -> list[TemplateRoute]:
+        """The routes of the authorization server, and the documents that say whose tokens are taken."""
+        origin, issuers = self.settings.server.public_url, self._issuers(server)
+        routes = [] if server is None else server.routes()
+        if origin is not None and issuers:
+            routes += resource_routes(origin, self.runtime.vault.config.name, issuers)
+        return routes
+
+    def _issuers(self, server: AuthorizationServer | None) -> list[str]:
+        own = [] if server is None else [server.config.origin]
+        other = self.settings.auth.external.issuer
+        return own if other is None else [*own, other]
 
     def _openid(self) -> OpenIdProvider | None:
         config = openid_config(self.settings)

@@ -120,7 +120,6 @@ def test_authlib_finds_our_metadata_valid() -> None:
         registration=True,
         documents=True,
         document_hosts=None,
-        other_issuer=None,
         takes_key=True,
         redirects=RedirectRules(),
         access_token_seconds=1,

@@ -118,6 +118,16 @@ def test_the_metadata_names_the_other_issuer_behind_ours(setup: Setup) -> None:
         assert document["authorization_servers"] == [ORIGIN, ISSUER]
 
 
+def test_without_a_server_of_ones_own_clients_are_sent_to_the_other_issuer(setup: Setup) -> None:
+    with setup.serving(VAULT_MCP_AUTH__OAUTH__ENABLED="false", **EXTERNAL) as server:
+        flows = Flows(server)
+        document = server.http("GET", "/.well-known/oauth-protected-resource/mcp", auth=False).json
+        assert document["authorization_servers"] == [ISSUER]
+        assert server.http("GET", "/.well-known/oauth-authorization-server", auth=False).status == 404
+        assert flows.call("wrong").headers["www-authenticate"].count("resource_metadata=") == 1
+        assert flows.call(external_token(setup.provider, "right, scope vault")).status == 200
+
+
 def test_keys_that_cannot_be_had_let_nobody_in_and_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     now = [1000.0]
 

@@ -21,8 +21,6 @@ class OAuthConfig:
     """Clients may identify themselves by a document."""
     document_hosts: frozenset[str] | None
     """Hosts such documents may lie on; `None` for any."""
-    other_issuer: str | None
-    """Whose access tokens are taken too; clients may go there instead."""
     takes_key: bool
     """The owner may approve by the server's key."""
     redirects: RedirectRules
@@ -37,11 +35,6 @@ class OAuthConfig:
     def resource(self) -> str:
         """Audience of every access token."""
         return f"{self.origin}/mcp"
-
-    @property
-    def resource_metadata_url(self) -> str:
-        """Where a challenge points to (RFC 9728 §5.1)."""
-        return f"{self.origin}/.well-known/oauth-protected-resource/mcp"
 
 
 def oauth_config(settings: Settings) -> OAuthConfig | None:
@@ -61,7 +54,6 @@ def oauth_config(settings: Settings) -> OAuthConfig | None:
         vault_name=settings.vault.name or "vault",
         registration=oauth.dcr,
         documents=oauth.cimd,
-        other_issuer=settings.auth.external.issuer,
         takes_key="key" in oauth.consent,
         document_hosts=None if document_hosts is None else frozenset(document_hosts),
         redirects=RedirectRules(None if hosts is None else frozenset(hosts), oauth.private_use_schemes),

@@ -1,7 +1,7 @@
 """Discovery documents: what a client learns before it has any credential (RFC 8414, RFC 9728)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -46,29 +46,40 @@ def authorization_server_metadata(config: OAuthConfig) -> dict[str, Any]:
     return document
 
 
-def protected_resource_metadata(config: OAuthConfig, resource: str) -> dict[str, Any]:
+def protected_resource_metadata(resource: str, vault_name: str, issuers: Sequence[str]) -> dict[str, Any]:
     """The document of the protected resource (RFC 9728 §2); `resource` is what its URL was built from (§3.3)."""
     return {
         "resource": resource,
-        "authorization_servers": [config.origin, *([config.other_issuer] if config.other_issuer else [])],
+        "authorization_servers": list(issuers),
         "scopes_supported": [FULL],
         "bearer_methods_supported": ["header"],
-        "resource_name": config.vault_name,
+        "resource_name": vault_name,
     }
 
 
-def discovery_routes(config: OAuthConfig) -> list[TemplateRoute]:
-    """The documents, at the path of the origin and at those that clients build from `/mcp`."""
-    server = authorization_server_metadata(config)
-    origin = protected_resource_metadata(config, config.origin)
-    mcp = protected_resource_metadata(config, config.resource)
+def server_routes(config: OAuthConfig) -> list[TemplateRoute]:
+    """The authorization server's document, at the path of the origin and at the one that clients build from `/mcp`."""
+    document = authorization_server_metadata(config)
+    return [_document_route(AUTHORIZATION_SERVER, document), _document_route(f"{AUTHORIZATION_SERVER}/mcp", document)]
+
+
+def resource_routes(origin: str, vault_name: str, issuers: Sequence[str]) -> list[TemplateRoute]:
+    """The protected resource's documents: of the origin, of `/mcp`, and of what is below `/mcp/only`.
+
+    Args:
+        issuers: Whose tokens are taken, the server's own first.
+    """
+    mcp = protected_resource_metadata(f"{origin}/mcp", vault_name, issuers)
     return [
-        _document_route(AUTHORIZATION_SERVER, server),
-        _document_route(f"{AUTHORIZATION_SERVER}/mcp", server),
-        _document_route(PROTECTED_RESOURCE, origin),
+        _document_route(PROTECTED_RESOURCE, protected_resource_metadata(origin, vault_name, issuers)),
         _document_route(f"{PROTECTED_RESOURCE}/mcp", mcp),
         _document_route(f"{PROTECTED_RESOURCE}/mcp/only/{{path:path}}", mcp),
     ]
+
+
+def resource_metadata_url(origin: str) -> str:
+    """Where a challenge points to (RFC 9728 §5.1)."""
+    return f"{origin}{PROTECTED_RESOURCE}/mcp"
 
 
 def _document_route(path: str, document: Mapping[str, Any]) -> TemplateRoute:

@@ -10,7 +10,7 @@ from app.auth.oauth.authorize import CONSENT_PATH, AuthorizeEndpoint
 from app.auth.oauth.client_documents import ClientDocuments
 from app.auth.oauth.config import OAuthConfig
 from app.auth.oauth.consent import ConsentEndpoint, KeyGuard
-from app.auth.oauth.documents import discovery_routes
+from app.auth.oauth.documents import server_routes
 from app.auth.oauth.key_ring import KeyRing
 from app.auth.oauth.openid import CALLBACK_PATH, OpenIdProvider
 from app.auth.oauth.openid_consent import OpenIdConsent
@@ -77,7 +77,7 @@ class AuthorizationServer:
     def routes(self) -> list[TemplateRoute]:
         """Every route of §4.2 but those that are switched off."""
         routes = [
-            *discovery_routes(self.config),
+            *server_routes(self.config),
             TemplateRoute("/authorize", self._authorize.handle, methods=["GET"]),
             TemplateRoute(CONSENT_PATH, self._consent.show, methods=["GET"]),
             TemplateRoute(CONSENT_PATH, self._consent.answer, methods=["POST"]),
