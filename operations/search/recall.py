@@ -34,8 +34,8 @@ RRF_K: Final = 10
 COSINE_MARGIN: Final = 0.12
 """How far behind the nearest entry's cosine one may be that only vectors bring."""
 LEAST_COSINE: Final = 0.15
-"""Below it nothing is near, whatever else there is. With both, the bundled model finds the entry meant for twelve of
-fifteen questions over 40 entries, and none for a question about nothing in them; with 0.25 for nine."""
+"""Below it nothing is near, whatever else there is. With both, the bundled model finds the entry meant for eleven of
+fifteen questions over 40 entries, and none for a question about nothing in them."""
 SCORE_SHARE: Final = 0.1
 SCORE_BOUNDS: Final = (0.001, 0.05)
 """With a reranker, entries stay from this share of the best score on, the threshold kept between these bounds."""
