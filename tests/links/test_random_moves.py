@@ -246,11 +246,7 @@ def test_a_few_moves_break_no_link() -> None:
 
 
 @pytest.mark.slow
-def test_five_hundred_moves_break_no_link() -> None:
-    run(HOUSEHOLD, examples=10, steps=50)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", OTHERS, ids=lambda folder: folder.name)
-def test_five_hundred_moves_break_no_link_in_any_vault(folder: Path) -> None:
-    run(folder, examples=10, steps=50)
+@pytest.mark.parametrize("folder", [HOUSEHOLD, *OTHERS], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("moves", [100, pytest.param(500, marks=pytest.mark.large)])
+def test_many_moves_break_no_link_in_any_vault(folder: Path, moves: int) -> None:
+    run(folder, examples=moves // 50, steps=50)
