@@ -16,11 +16,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
-import httpx
 from pydantic_core import to_json
 
 from app.holding import something_happens
@@ -35,6 +34,9 @@ from operations.store import hook_rows
 from operations.store.hook_rows import HookProgress
 from operations.store.paths import FolderPath, guards
 from operations.vault import Vault
+
+if TYPE_CHECKING:
+    import httpx
 
 logger = logging.getLogger(__name__)
 
@@ -157,6 +159,8 @@ class Webhooks:
 
     async def _serve(self, hook: Webhook) -> None:
         """Deliver to one address for as long as the server runs."""
+        import httpx  # noqa: PLC0415 - 15 MB that a server without webhooks does without
+
         async with httpx.AsyncClient(follow_redirects=False, timeout=self._timing.answer_seconds) as client:
             while True:
                 try:
@@ -169,7 +173,7 @@ class Webhooks:
                     pause = TROUBLE_SECONDS
                 await anyio.sleep(pause)
 
-    async def _deliver_next(self, client: httpx.AsyncClient, hook: Webhook) -> float:
+    async def _deliver_next(self, client: "httpx.AsyncClient", hook: Webhook) -> float:
         """Send what is due, or wait for something to be; the pause to make then."""
         feed, run = self._vault.feed, self._workers.run
         if not self._vault.index.leads:
@@ -189,8 +193,10 @@ class Webhooks:
         await something_happens(self._workers, waiting, until=time.monotonic() + waiting.seconds)
         return 0.0
 
-    async def _post(self, client: httpx.AsyncClient, hook: Webhook, batch: _Batch) -> str | None:
+    async def _post(self, client: "httpx.AsyncClient", hook: Webhook, batch: _Batch) -> str | None:
         """Send a batch; why it did not arrive, or `None`."""
+        import httpx  # noqa: PLC0415 - as above
+
         rows = [row.model_dump(mode="json", exclude_none=True) for row in batch.changes]
         body = to_json({"cursor": batch.cursor, "changes": rows})
         headers = {

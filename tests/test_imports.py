@@ -3,7 +3,20 @@
 import subprocess
 import sys
 
-HEAVY = ("fastembed", "httpx", "numpy", "onnxruntime", "PIL", "pypdf", "rank_bm25", "rich", "tokenizers")
+HEAVY = (
+    "authlib",
+    "bs4",
+    "fastembed",
+    "httpx",
+    "markdownify",
+    "numpy",
+    "onnxruntime",
+    "PIL",
+    "pypdf",
+    "rank_bm25",
+    "rich",
+    "tokenizers",
+)
 _PROGRAM = f"""
 import sys
 import app.cli.main, app.cli.serving, app.http_server, app.main

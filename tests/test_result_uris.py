@@ -14,6 +14,8 @@ from operations.registry import Operation
 WITHOUT = {
     "FoundNote": "the answer is the plugin's, which names files only",
     "HeadingRow": "its path is that of a heading",
+    "ChangedFile": "a file of the past, which may be gone or stand elsewhere by now",
+    "SkippedRow": "a file that is not as the change left it, and may be gone",
     "FileDiff": "a diff stands beside the result or rows that have the link",
     "ListResult": "its path is a folder",
     "FolderResult": "its path is a folder",

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
-
-import httpx2
+from typing import TYPE_CHECKING, Any, Final
 
 from app.auth.key_sets import KeysUnavailableError
+
+if TYPE_CHECKING:
+    import httpx2
 
 SECONDS: Final = 10.0
 MAX_BYTES: Final = 1024 * 1024
@@ -22,7 +23,7 @@ class ProviderError(Exception):
 class ProviderWeb:
     """An ordinary client with bounds; blocking."""
 
-    transport: httpx2.BaseTransport | None = None
+    transport: "httpx2.BaseTransport | None" = None
     """How requests are sent; by default over the network."""
 
     def options(self) -> dict[str, Any]:
@@ -35,6 +36,8 @@ class ProviderWeb:
         Raises:
             ProviderError: There is none within the bounds.
         """
+        import httpx2  # noqa: PLC0415 - 10 MB that a server without a provider does without
+
         body = bytearray()
         try:
             with httpx2.Client(**self.options()) as client, client.stream("GET", url) as answer:

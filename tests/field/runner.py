@@ -223,7 +223,7 @@ class Run:
         for number, case in enumerate(PARITY_CASES):
             folder = self._folder / f"smoke-{number}"
             fill(folder / "vault", PARITY_FILES)
-            with serving(folder / "vault", folder / "state") as server:
+            with serving(folder / "vault", folder / "state", {"VAULT_MCP_WEB__FETCH": "true"}) as server:
                 answer = server.tool(case.operation, case.arguments)
             operation = next(operation for operation in OPERATIONS if operation.name == case.operation)
             if answer.is_error:
@@ -233,7 +233,7 @@ class Run:
             if operation.rendering is not Rendering.TEXT:
                 jsonschema.validate(answer.structured, dict(output_schema(operation.result_model)))
             self._answered(step, reply_of_tool(answer))
-        assert succeeded == {operation.name for operation in OPERATIONS}
+        assert {operation.name for operation in OPERATIONS} - succeeded == _NEVER_AT_ONCE
 
     def _oauth_register(self, step: Step) -> None:
         body = json.dumps({"client_name": "field report", "token_endpoint_auth_method": "none", **step.args})
@@ -318,6 +318,8 @@ class Run:
         self._start(step)
 
 
+_NEVER_AT_ONCE = {"activate_tool", "activate_tools", "vault_fetch", "vault_undo"}
+"""What one call on a fresh vault cannot do: tools that are active already, a page of the web, a change to take back."""
 _INITIALIZE = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -174,7 +175,9 @@ def test_an_editor_that_saves_all_the_time_loses_no_line_to_us(server: Server) -
                 continue  # an editor that looks before it saves, as we do
             new.rename(note)
             saved.append(line)
+            stop.wait(moments.random() / 20)
 
+    moments = random.Random(1)  # noqa: S311 - moments, not secrets
     editor = threading.Thread(target=edit)
     editor.start()
     acknowledged = []

@@ -7,11 +7,7 @@ remembers the owner.
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
-
-import httpx2
-from authlib.integrations.httpx_client import OAuth2Client, OAuthError
-from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from typing import TYPE_CHECKING, Any, Final
 
 from app.auth.jwt import InvalidTokenError, parts_of, token_hash, verify_signed
 from app.auth.key_sets import CachedKeySet
@@ -19,6 +15,9 @@ from app.auth.oauth.keys import same
 from app.auth.people import AllowList
 from app.auth.provider_web import ProviderWeb, text_in
 from app.settings import ConfigError, Settings
+
+if TYPE_CHECKING:
+    from authlib.integrations.httpx_client import OAuth2Client
 
 CALLBACK_PATH: Final = "/oauth/oidc/callback"
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512")
@@ -90,6 +89,9 @@ class OpenIdProvider:
         Raises:
             ProviderError: It cannot be reached.
         """
+        # Here and below: 20 MB that a server without a provider does without.
+        from authlib.oauth2.rfc7636 import create_s256_code_challenge  # noqa: PLC0415
+
         state, nonce, verifier = (secrets.token_urlsafe(_BYTES) for _ in range(3))
         endpoint = text_in(self.web.metadata(self.config.issuer), "authorization_endpoint")
         with self._client() as client:
@@ -109,6 +111,9 @@ class OpenIdProvider:
             ProviderError: The provider cannot be reached.
             SignInRefusedError: The answer does not hold, or the person is not on the list.
         """
+        import httpx2  # noqa: PLC0415
+        from authlib.integrations.httpx_client import OAuthError  # noqa: PLC0415
+
         endpoint = text_in(self.web.metadata(self.config.issuer), "token_endpoint")
         try:
             with self._client() as client:
@@ -123,7 +128,9 @@ class OpenIdProvider:
             raise SignInRefusedError("the person is not on the list")
         return str(claims["sub"])
 
-    def _client(self) -> OAuth2Client:
+    def _client(self) -> "OAuth2Client":
+        from authlib.integrations.httpx_client import OAuth2Client  # noqa: PLC0415
+
         config = self.config
         return OAuth2Client(
             client_id=config.client_id,
