@@ -77,7 +77,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_every_long_operation_has_a_call_here() -> None:
-    assert LONG_CALLS.keys() == {operation.name for operation in OPERATIONS if operation.long}
+    # What reaches the web has no address here that it may ask.
+    assert LONG_CALLS.keys() == {
+        operation.name for operation in OPERATIONS if operation.long and not operation.open_world
+    }
 
 
 @pytest.mark.parametrize("name", LONG_CALLS)
