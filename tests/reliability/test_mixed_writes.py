@@ -155,8 +155,9 @@ def acts(caller: Caller, count: int) -> None:
 
 
 def texts_below(root: Path) -> dict[str, str]:
-    notes = (file for file in root.rglob("*.md") if not any(part.startswith(".") for part in file.parts))
-    return {str(file.relative_to(root)): file.read_text(encoding="utf-8") for file in notes}
+    notes = (file.relative_to(root) for file in root.rglob("*.md"))
+    visible = (note for note in notes if not any(part.startswith(".") for part in note.parts))
+    return {str(note): (root / note).read_text(encoding="utf-8") for note in visible}
 
 
 def replayed(process: HttpProcess, cursor: str, before: dict[str, str]) -> dict[str, str]:
