@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from app.auth.gate import startup_warnings
-from app.settings import ConfigError, Settings, load_settings, vault_config
+from app.settings.configs import vault_config
+from app.settings.declaring import ConfigError
+from app.settings.loading import load_settings
+from app.settings.model import Settings
 from operations.errors import VaultError
 from operations.obsidian_settings import ObsidianSettings
 from operations.periodic_places import format_warnings

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from app.settings import Settings
+from app.settings.model import Settings
 from operations.errors import ErrorCode
 
 MAX_HEADER_BYTES = 32 * 1024

@@ -30,7 +30,8 @@ from app.rest.plugin_search import PluginSearch
 from app.rest.vault import VaultRoutes
 from app.routes import TemplateRoute
 from app.runtime import Runtime
-from app.settings import Settings, check_tool_names, require_api_key
+from app.settings.configs import check_tool_names, require_api_key
+from app.settings.model import Settings
 from app.signing_in import Outside, SignIn, limit_figures, sweeping
 from app.webhooks import Webhooks, hooks_of
 from app.workers import Workers

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from app.settings import ConfigError, Settings, embedding_config, index_config, search_options, vault_config
+from app.settings.configs import embedding_config, index_config, search_options, vault_config
+from app.settings.declaring import ConfigError
+from app.settings.model import Settings
 from operations.checks.scripts import CheckScripts
 from operations.extraction.extractor import Extractor, ocr_is_installed
 from operations.index.database import Driver, IndexUnavailableError

@@ -26,7 +26,8 @@ from app.auth.route_kinds import RouteKind
 from app.auth.static_key import StaticKey
 from app.routes import TemplateRoute
 from app.runtime import Runtime
-from app.settings import Settings, require_api_key
+from app.settings.configs import require_api_key
+from app.settings.model import Settings
 from app.workers import Workers
 from operations.errors import VaultError
 from operations.net.guarded import GuardedClient

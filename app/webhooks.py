@@ -23,7 +23,8 @@ import anyio
 from pydantic_core import to_json
 
 from app.holding import something_happens
-from app.settings import ConfigError, Settings
+from app.settings.declaring import ConfigError
+from app.settings.model import Settings
 from app.workers import Workers
 from operations.caller import Caller, Surface
 from operations.changes import ChangeRow, portion_after

@@ -66,7 +66,7 @@ class PeriodicChoice:
 
 @dataclass(frozen=True, slots=True)
 class VaultConfig:
-    """What the owner decides about the vault; plain values, read once in `app/settings.py`."""
+    """What the owner decides about the vault; plain values, read once in `app/settings`."""
 
     name: str
     hidden_folders: tuple[FolderPath, ...] = ()

@@ -17,7 +17,8 @@ from fastapi import FastAPI
 
 from app.main import create_app
 from app.opening import open_vault
-from app.settings import Settings, load_settings
+from app.settings.loading import load_settings
+from app.settings.model import Settings
 from app.signing_in import Outside
 from operations.index.database import Driver
 from operations.vault import Vault

@@ -16,7 +16,7 @@ from app.auth.policies import Policies
 from app.auth.static_key import StaticKey
 from app.auth.tool_use import StoredToolUse
 from app.auth.usage import UsageLog
-from app.settings import Settings
+from app.settings.model import Settings
 
 FLUSH_SECONDS: Final = 2.0
 """How often counts are written; a crash loses those since."""

@@ -8,7 +8,7 @@ from app.auth.database import AuthDatabase
 from app.auth.named_tokens import Clock, NamedToken, NamedTokens
 from app.auth.policies import CLIENT, STATIC, STDIO, Policies, Policy, Rights
 from app.auth.usage import Kind, Usage, UsageLog
-from app.settings import Settings
+from app.settings.model import Settings
 from operations.caller import Profile, write_scope
 from operations.catalogue import OPERATIONS
 from operations.errors import ErrorCode, VaultError

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from app.auth.tables import SCHEMA_VERSION, meta, metadata
-from app.settings import ConfigError
+from app.settings.declaring import ConfigError
 from operations.errors import ErrorCode, VaultError
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from pathlib import Path
 from app.auth.database import FILE_NAME
 from app.auth.static_key import weakness_of
 from app.doctor import Finding, Verdict
-from app.settings import Settings
+from app.settings.model import Settings
 
 _OTHERS = 0o077
 

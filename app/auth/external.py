@@ -9,7 +9,8 @@ from app.auth.jwt import InvalidTokenError, parts_of, verify_signed
 from app.auth.key_sets import CachedKeySet
 from app.auth.people import AllowList
 from app.auth.policies import Policies
-from app.settings import ConfigError, Settings
+from app.settings.declaring import ConfigError
+from app.settings.model import Settings
 
 _JWT_BEGINS: Final = b"eyJ"
 _ACCESS_TYPES: Final = (None, "jwt", "at+jwt", "application/at+jwt")

@@ -25,7 +25,8 @@ from app.auth.static_key import MAX_TOKEN_BYTES, StaticKey, weakness_of
 from app.auth.step_up import STEP_UP, StepUp
 from app.log import principal as logged_principal
 from app.log import request_id as logged_request_id
-from app.settings import Settings, require_api_key
+from app.settings.configs import require_api_key
+from app.settings.model import Settings
 from operations.errors import ErrorCode, VaultError
 from operations.vault import MEBIBYTE
 

@@ -11,7 +11,7 @@ def config(vault: OwnVaultArgument = None) -> None:
     from rich.table import Table
 
     from app.cli.terminal import answers
-    from app.settings import effective
+    from app.settings.model import effective
 
     table = Table("setting", "value", "from", box=None, header_style="bold")
     for row in effective(settings_of(vault, required=False)):

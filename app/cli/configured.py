@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from app.settings import Settings
+    from app.settings.model import Settings
     from operations.vault import Vault
 
 SAMPLE_FOLDER = "vault-mcp-sample"
@@ -35,7 +35,8 @@ def settings_of(
     Raises:
         ConfigError: They cannot be used, or no vault was named where one is needed.
     """
-    from app.settings import ConfigError, load_settings
+    from app.settings.declaring import ConfigError
+    from app.settings.loading import load_settings
 
     environ = dict(os.environ) if environ is None else environ
     settings = load_settings(vault, environ)

@@ -25,7 +25,7 @@ def evaluate_queries(
     Shows recall, MRR and nDCG of notes and recall of passages, overall and by kind of query. Exit code 1 when a note
     that the set forbids is among ten results.
     """
-    from app.settings import ConfigError
+    from app.settings.declaring import ConfigError
     from operations.search.evaluation import QuerySetError, read_query_set
 
     try:

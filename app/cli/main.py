@@ -50,7 +50,7 @@ def main() -> None:
     try:
         app()
     except Exception as error:
-        from app.settings import ConfigError
+        from app.settings.declaring import ConfigError
         from operations.errors import VaultError
 
         match error:

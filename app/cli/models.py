@@ -10,7 +10,7 @@ from app.cli.configured import log_to_stderr, settings_of
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from app.settings import Settings
+    from app.settings.model import Settings
     from operations.search.model_cache import KnownModel
 
 models = typer.Typer(
@@ -29,7 +29,7 @@ def list_models() -> None:
     """List the models there are, with their size, and say which are in the cache and which are used."""
     settings = settings_of(None, required=False)
     from app.cli.terminal import answers
-    from app.settings import embedding_config
+    from app.settings.configs import embedding_config
     from operations.search.model_cache import ModelKind, known_models
 
     known = known_models(embedding_config(settings).cache_dir)
@@ -47,7 +47,7 @@ def pull(name: Annotated[str, typer.Argument(help="Name of the model as `vault-m
     log_to_stderr(settings, quiet=True)
     from app.cli.progress import Step, show
     from app.cli.terminal import answers, remarks
-    from app.settings import embedding_config
+    from app.settings.configs import embedding_config
     from operations.errors import ErrorCode, VaultError
     from operations.search.model_cache import BackgroundDownload, DownloadState, is_bundled
 

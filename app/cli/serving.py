@@ -9,7 +9,7 @@ import typer
 from app.cli.configured import OwnVaultArgument, VaultArgument, log_to_stderr, settings_of
 
 if TYPE_CHECKING:
-    from app.settings import Settings
+    from app.settings.model import Settings
 
 KEY_BYTES = 32
 
@@ -25,7 +25,7 @@ def serve(
 
     Needs a key in VAULT_MCP_API_KEY, or --generate-key.
     """
-    from app.settings import require_api_key
+    from app.settings.configs import require_api_key
 
     environ = dict(os.environ)
     if generate_key and not environ.get("VAULT_MCP_API_KEY", "").strip():

@@ -19,7 +19,7 @@ from app.cli.tokens import VaultOption
 if TYPE_CHECKING:
     from app.auth.database import AuthDatabase
     from app.auth.oauth.administration import SignIns
-    from app.settings import Settings
+    from app.settings.model import Settings
 
 grant = typer.Typer(name="grant", help="Sign-ins that the owner approved.", no_args_is_help=True)
 client = typer.Typer(name="client", help="Programs that may ask for a sign-in.", no_args_is_help=True)
@@ -79,7 +79,7 @@ def edge_key(*, vault: VaultOption = None) -> None:
     """
     with _opened(vault) as (settings, database):
         from app.auth.oauth.key_ring import KeyRing
-        from app.settings import require_api_key
+        from app.settings.configs import require_api_key
 
         config = _config(settings)
         keys = KeyRing(database, require_api_key(settings), time.time).keys
@@ -126,7 +126,7 @@ def _show(rows: Sequence[Any], *, as_json: bool) -> None:
 
 def _config(settings: "Settings") -> Any:
     from app.auth.oauth.config import oauth_config
-    from app.settings import ConfigError
+    from app.settings.declaring import ConfigError
 
     config = oauth_config(settings)
     if config is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from app.mcp.aliases import Alias, Aliases, Call, counted_from_one, with_version_of_text
-from app.settings import AliasSet
+from app.settings.values import AliasSet
 from operations.errors import ErrorCode, VaultError
 
 _TASKS: Final = {"open": "not_done", "done": "done", "all": "all"}

@@ -23,7 +23,7 @@ class IndexPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IndexConfig:
-    """What the owner decides about the index; plain values, read once in `app/settings.py`."""
+    """What the owner decides about the index; plain values, read once in `app/settings`."""
 
     root: Path
     """The vault's folder, for the watcher."""

@@ -27,7 +27,7 @@ class EmbeddingSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingConfig:
-    """What the owner decides about embeddings; plain values, read once in `app/settings.py`."""
+    """What the owner decides about embeddings; plain values, read once in `app/settings`."""
 
     cache_dir: Path
     enabled: bool = True

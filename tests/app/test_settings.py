@@ -9,19 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.settings import (
-    ConfigError,
-    Declared,
-    Row,
-    Settings,
-    as_text,
-    check_tool_names,
-    declared_settings,
-    effective,
-    load_settings,
-    require_api_key,
-    vault_config,
-)
+from app.settings.configs import check_tool_names, require_api_key, vault_config
+from app.settings.declaring import ConfigError
+from app.settings.loading import load_settings
+from app.settings.model import Declared, Row, Settings, as_text, declared_settings, effective
 from operations.vault import DeleteMode, TimestampPolicy, VaultConfig
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ import pytest
 from app.auth.database import AuthDatabase
 from app.auth.named_tokens import NamedTokens
 from app.auth.policies import Policies, Rights
-from app.settings import ConfigError
+from app.settings.declaring import ConfigError
 from operations.caller import Profile, write_scope
 from operations.errors import ErrorCode, VaultError
 from operations.store.paths import FolderPath

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from app.http_server import serve
-from app.settings import load_settings
+from app.settings.loading import load_settings
 
 NOTE_ROUTE: Final = "/note"
 MCP_ROUTE: Final = "/mcp"

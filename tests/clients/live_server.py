@@ -11,7 +11,7 @@ import uvicorn
 
 from app.http_server import server_config
 from app.main import create_app
-from app.settings import load_settings
+from app.settings.loading import load_settings
 from tests.harness import KEY
 
 START_SECONDS = 30.0

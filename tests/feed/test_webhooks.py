@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from app import webhooks as webhooks_module
-from app.settings import ConfigError
+from app.settings.declaring import ConfigError
 from app.webhooks import Timing, signature
 from tests.feed.receivers import Receiver, receiving
 from tests.feed.test_feed import settled, wait_until

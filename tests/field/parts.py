@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from app.settings import Settings
+from app.settings.model import Settings
 from operations.catalogue import OPERATIONS
 from operations.deleting import DeleteResult
 

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import select
 
 from app.opening import token_budget
-from app.settings import embedding_config
+from app.settings.configs import embedding_config
 from operations.index.schema import chunks
 from operations.search.backlog import pending
 from operations.search.choosing import choose_embedder

@@ -9,7 +9,7 @@ import pytest
 from app.auth.jwt import InvalidTokenError
 from app.auth.key_sets import CachedKeySet, KeysUnavailableError
 from app.auth.people import AllowList
-from app.settings import ConfigError
+from app.settings.declaring import ConfigError
 from app.signing_in import Outside
 from tests.harness import Server, fill, serving
 from tests.oauth.fake_provider import CLAIMS, CLIENT_ID, ID_TOKENS, ISSUER, FakeProvider, departed, external_token

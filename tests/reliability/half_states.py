@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.opening import open_vault
-from app.settings import load_settings
+from app.settings.loading import load_settings
 from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
 from operations.invoke import invoke

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.auth.gate import Gate, GatePolicy, gate_policy
-from app.settings import Settings, load_settings
+from app.settings.loading import load_settings
+from app.settings.model import Settings
 
 KEY = "0123456789abcdef" * 4
 ORIGIN = "https://vault.example"

@@ -27,7 +27,9 @@ from app.auth.credentials import Principal
 from app.auth.gate import BodyLimit, Gate, GatePolicy, startup_warnings
 from app.auth.static_key import generate_static_key, weakness_of
 from app.http_server import MAX_HEADER_BYTES, server_config
-from app.settings import ConfigError, load_settings, require_api_key
+from app.settings.configs import require_api_key
+from app.settings.declaring import ConfigError
+from app.settings.loading import load_settings
 from tests.conformance.cases import TABLES, TableLoader
 from tests.security.exchange import (
     KEY,

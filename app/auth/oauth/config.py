@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from app.auth.oauth.redirects import RedirectRules
-from app.settings import AUTO, ConfigError, Settings
+from app.settings.declaring import ConfigError
+from app.settings.model import Settings
+from app.settings.values import AUTO
 
 _DAY_SECONDS = 86_400
 

@@ -14,7 +14,8 @@ from app.auth.key_sets import CachedKeySet
 from app.auth.oauth.keys import same
 from app.auth.people import AllowList
 from app.auth.provider_web import ProviderWeb, text_in
-from app.settings import ConfigError, Settings
+from app.settings.declaring import ConfigError
+from app.settings.model import Settings
 
 if TYPE_CHECKING:
     from authlib.integrations.httpx_client import OAuth2Client
