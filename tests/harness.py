@@ -255,13 +255,20 @@ def serving(
     driver: Driver | None = None,
     outside: Outside | None = None,
 ) -> Iterator[Server]:
-    """Serve a vault in process; the clock stands still at `now`, or is `now`, and ids of canvas elements count up."""
+    """Serve a vault in process; the clock stands still at `now`, or is `now`, and ids of canvas elements count up.
+
+    Args:
+        outside: The web that the server reaches; by default the one there is.
+    """
     settings = settings_for(root, state, environ)
     vault = open_vault(settings, driver=driver)
     if now is not None:
         numbers = itertools.count(1)
         clock = now if callable(now) else lambda: now
         vault = replace(vault, clock=clock, draw_id=lambda: f"{next(numbers):016x}")
+    if outside is not None:
+        web = outside.web
+        vault = replace(vault, web_client=lambda: web)
     app = create_app(settings, vault, outside=outside)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(app.router.lifespan_context(app)):
         if not vault.index.wait_until_ready(INDEX_SECONDS):

@@ -1,9 +1,11 @@
-"""A web of its own: https pages of made-up hosts on loopback, with a resolver that says where they lie."""
+"""A web of its own: pages of made-up hosts on loopback, with a resolver that says where they lie."""
 
 import gzip
 import json
+import socket
 import ssl
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,10 +40,13 @@ class Page:
 class FakeWeb:
     """The pages, the names, and who asked for what."""
 
-    port: int = 0
+    ports: dict[int, int] = field(default_factory=dict)
+    """Where the ports of the web, 80 and 443, are on this machine."""
     tls: ssl.SSLContext = field(default_factory=ssl.create_default_context)
     pages: dict[str, Page] = field(default_factory=dict)
     names: dict[str, Sequence[str]] = field(default_factory=dict)
+    next_names: dict[str, deque[Sequence[str]]] = field(default_factory=dict)
+    """Addresses of a name that has others at each look-up."""
     asked: list[str] = field(default_factory=list)
     """Addresses of pages, in the order they were asked for."""
     dialed: list[str] = field(default_factory=list)
@@ -61,6 +66,8 @@ class FakeWeb:
         url = step["url"]
         if "resolves_to" in step:
             self.names[url.split("/")[2]] = step["resolves_to"]
+        if "resolves_to_sequence" in step:
+            self.next_names[url.split("/")[2]] = deque(step["resolves_to_sequence"])
         body = json.dumps(step["json"]).encode() if "json" in step else step.get("body", "").encode()
         headers = {"Content-Type": step.get("content_type", "application/json"), **step.get("headers", {})}
         if "body_size" in step:
@@ -72,13 +79,15 @@ class FakeWeb:
         self.pages[url] = Page(body, step.get("status", 200), headers)
 
     def _resolve(self, host: str) -> Sequence[str]:
-        if host not in self.names:
-            raise OSError(f"{host} does not resolve")
-        return self.names[host]
+        if self.next_names.get(host):
+            return self.next_names[host].popleft()
+        if host in self.names:
+            return self.names[host]
+        return [socket.inet_ntoa(socket.inet_aton(host))]  # `0x7f.1`, as the C library reads it; no other name resolves
 
-    def _dial(self, address: str, _port: int, seconds: float) -> httpcore.NetworkStream:
+    def _dial(self, address: str, port: int, seconds: float) -> httpcore.NetworkStream:
         self.dialed.append(address)
-        return dial("127.0.0.1", self.port, seconds)
+        return dial("127.0.0.1", self.ports[port], seconds)
 
 
 @contextmanager
@@ -92,9 +101,17 @@ def fake_web(folder: Path) -> Iterator[FakeWeb]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
 
+    with _listening(web, 443, context), _listening(web, 80):
+        yield web
+
+
+@contextmanager
+def _listening(web: FakeWeb, port: int, tls: ssl.SSLContext | None = None) -> Iterator[None]:
+    scheme = "http" if tls is None else "https"
+
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            url = f"https://{self.headers['Host']}{self.path}"
+            url = f"{scheme}://{self.headers['Host']}{self.path}"
             web.asked.append(url)
             page = web.pages.get(url, Page(status=404))
             self.send_response(page.status)
@@ -107,12 +124,13 @@ def fake_web(folder: Path) -> Iterator[FakeWeb]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    web.port = server.server_address[1]
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    web.ports[port] = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield web
+        yield
     finally:
         server.shutdown()
         thread.join(timeout=10)

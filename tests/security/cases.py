@@ -13,6 +13,7 @@ AREAS: Final = frozenset(
     {
         "bearer",
         "derived surfaces",
+        "fetch",
         "hidden folder",
         "host",
         "key rotation",
@@ -23,6 +24,7 @@ AREAS: Final = frozenset(
         "routes",
         "sizes",
         "start",
+        "untrusted text",
         "write scope",
     }
 )
@@ -50,6 +52,7 @@ TOOL_OF: Final[Mapping[str, str]] = {
     "history": "vault_history",
     "undo": "vault_undo",
     "changes": "vault_changes",
+    "fetch": "vault_fetch",
 }
 """The tool behind each thing that a `call` does; `tools_list` is no tool."""
 
