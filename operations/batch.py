@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, ValidationError
 from operations.caller import Caller
 from operations.committing import commit
 from operations.diffs import diff_of_bytes
-from operations.editing import FileDiff, previewed
+from operations.edit_results import FileDiff, previewed
 from operations.errors import ErrorCode, VaultError
 from operations.invoke import invoke, require_right
 from operations.registry import (

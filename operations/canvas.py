@@ -12,7 +12,8 @@ from pydantic import Field, JsonValue
 
 from operations.access import is_hidden, require_visible
 from operations.caller import Caller
-from operations.editing import Change, EditResult, FileDiff, edit_text, write_text
+from operations.edit_results import Change, EditResult, FileDiff
+from operations.editing import WriteOptions, edit_text, write_text
 from operations.errors import ErrorCode, VaultError
 from operations.index.queries import paths_in, paths_of_keys
 from operations.index_access import caller_scope, is_index_complete, reading_index
@@ -256,7 +257,9 @@ def add_canvas_node(vault: Vault, caller: Caller, args: AddNodeInput) -> AddNode
         done.append((found, text is None))
         return Change(found.text, "added", said=f"added {node.type} node {found.id}")
 
-    result = write_text(vault, caller, args.path, added, expected_version=args.expected_version, overwrites=False)
+    result = write_text(
+        vault, caller, args.path, added, WriteOptions(expected_version=args.expected_version, overwrites=False)
+    ).result
     found, is_new = done[-1]
     place = found.place
     return AddNodeResult(
@@ -290,7 +293,9 @@ def connect_canvas_nodes(vault: Vault, caller: Caller, args: ConnectInput) -> Co
         done.append(connect(text, edge, new_id=vault.draw_id))
         return Change(done[-1].text, "connected", said=f"connected {edge.from_node} and {edge.to_node}")
 
-    result = edit_text(vault, caller, args.path, connected, expected_version=args.expected_version, overwrites=False)
+    result = edit_text(
+        vault, caller, args.path, connected, WriteOptions(expected_version=args.expected_version, overwrites=False)
+    )
     return ConnectResult(
         path=result.path, version=result.version, uri=result.uri, id=done[-1].id, message=result.message
     )
@@ -397,7 +402,7 @@ def _edited(
     *,
     dry_run: bool,
 ) -> EditResult:
-    return edit_text(vault, caller, path, compute, expected_version=expected_version, dry_run=dry_run)
+    return edit_text(vault, caller, path, compute, WriteOptions(expected_version=expected_version, dry_run=dry_run))
 
 
 def _called(text: str, element_id: str) -> str:

@@ -8,7 +8,8 @@ from operations.caller import Caller
 from operations.committing import commit
 from operations.diffs import removal_diffs
 from operations.documents import file_version
-from operations.editing import FileDiff, previewed, require_version
+from operations.edit_results import FileDiff, previewed
+from operations.editing import require_version
 from operations.errors import ErrorCode, VaultError
 from operations.kinds import require_not_a_folder
 from operations.link_facts import Dangling, dangling_links, said_of_dangling

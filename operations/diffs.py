@@ -5,7 +5,7 @@ Source: safety-and-automation.md §1, §2.
 
 from collections.abc import Sequence
 
-from operations.editing import FileDiff, unified_diff
+from operations.edit_results import FileDiff, unified_diff
 from operations.note_text import decode_note
 from operations.store.journal_images import INLINE_BYTES
 from operations.store.tree import Entry, EntryKind

@@ -7,7 +7,8 @@ from operations.access import require_creatable_place, require_in_scope
 from operations.caller import Caller
 from operations.committing import commit
 from operations.diffs import diff_of_bytes
-from operations.editing import FileDiff, previewed, require_version
+from operations.edit_results import FileDiff, previewed
+from operations.editing import require_version
 from operations.entries import require_creatable
 from operations.errors import ErrorCode, VaultError
 from operations.extraction.verdict import ExtractionStatus

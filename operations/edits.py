@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from operations.caller import Caller
-from operations.editing import Change, EditResult, Start, edit_note, edit_or_start_note
+from operations.edit_results import Change, EditResult
+from operations.editing import Start, WriteOptions, edit_note, edit_or_start_note
 from operations.errors import ErrorCode, VaultError
 from operations.markdown.block_edits import patch_block
 from operations.markdown.body_edits import patch_body
@@ -117,7 +118,12 @@ def patch_note(
                 )
 
     return edit_or_start_note(
-        vault, caller, args.path, part, starting, expected_version=args.expected_version, dry_run=args.dry_run
+        vault,
+        caller,
+        args.path,
+        part,
+        starting,
+        WriteOptions(expected_version=args.expected_version, dry_run=args.dry_run),
     )
 
 
@@ -200,7 +206,12 @@ def replace_text_in(
         return Change(edit.text, "replaced", said=f"replaced the text {times}", lines=edit.lines)
 
     return edit_or_start_note(
-        vault, caller, args.path, replaced, starting, expected_version=args.expected_version, dry_run=args.dry_run
+        vault,
+        caller,
+        args.path,
+        replaced,
+        starting,
+        WriteOptions(expected_version=args.expected_version, dry_run=args.dry_run),
     )
 
 
@@ -246,7 +257,9 @@ def delete_lines(vault: Vault, caller: Caller, args: DeleteSpanInput) -> EditRes
         )
         return Change(edit.text, "deleted", said="deleted lines", lines=edit.lines, preview=edit.removed)
 
-    return edit_note(vault, caller, args.path, deleted, expected_version=args.expected_version, dry_run=args.dry_run)
+    return edit_note(
+        vault, caller, args.path, deleted, WriteOptions(expected_version=args.expected_version, dry_run=args.dry_run)
+    )
 
 
 @operation(
@@ -272,7 +285,9 @@ def replace_lines(vault: Vault, caller: Caller, args: ReplaceSpanInput) -> EditR
         )
         return Change(edit.text, "replaced", said="replaced lines", lines=edit.lines, preview=edit.removed)
 
-    return edit_note(vault, caller, args.path, replaced, expected_version=args.expected_version, dry_run=args.dry_run)
+    return edit_note(
+        vault, caller, args.path, replaced, WriteOptions(expected_version=args.expected_version, dry_run=args.dry_run)
+    )
 
 
 @operation(
@@ -291,4 +306,6 @@ def insert_lines(vault: Vault, caller: Caller, args: InsertInput) -> EditResult:
         )
         return Change(edit.text, "inserted", said="inserted lines", lines=edit.lines)
 
-    return edit_note(vault, caller, args.path, inserted, expected_version=args.expected_version, overwrites=False)
+    return edit_note(
+        vault, caller, args.path, inserted, WriteOptions(expected_version=args.expected_version, overwrites=False)
+    )

@@ -18,7 +18,7 @@ from operations.caller import Caller
 from operations.committing import commit
 from operations.deleting import Deleted, discard, goes_to_trash
 from operations.diffs import removal_diffs
-from operations.editing import FileDiff, previewed
+from operations.edit_results import FileDiff, previewed
 from operations.entries import files_below, require_entry
 from operations.errors import ErrorCode, VaultError
 from operations.globs import matches_glob

@@ -11,7 +11,7 @@ from pydantic import Field
 from operations.access import is_hidden, require_visible
 from operations.caller import Caller
 from operations.diffs import diff_of_bytes
-from operations.editing import FileDiff
+from operations.edit_results import FileDiff
 from operations.errors import ErrorCode, VaultError
 from operations.former_versions import former_version
 from operations.paging import window_of

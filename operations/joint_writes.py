@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from operations.caller import Caller
 from operations.committing import commit
-from operations.editing import FileDiff, require_size, unified_diff
+from operations.edit_results import FileDiff, unified_diff
+from operations.editing import require_size
 from operations.errors import ErrorCode, VaultError
 from operations.linking.changes import FileChange
 from operations.markdown.text import split_lines

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict
 
 from operations.access import is_hidden
 from operations.caller import Caller
-from operations.editing import Change, EditResult, edit_note, write_note
+from operations.edit_results import Change, EditResult
+from operations.editing import WriteOptions, edit_note, write_note
 from operations.errors import ErrorCode, VaultError
 from operations.kinds import NOTE_SUFFIX
 from operations.markdown.edits import UNCHANGED
@@ -223,7 +224,7 @@ def update_memory(vault: Vault, caller: Caller, args: UpdateMemoryInput) -> Edit
         said = f"added an entry of {day} to '{displayable(section)}'"
         return Change(after, "created" if before is None else "added", said=said, target=section)
 
-    return write_note(vault, caller, _path_of(vault, name), remembered, overwrites=False)
+    return write_note(vault, caller, _path_of(vault, name), remembered, WriteOptions(overwrites=False)).result
 
 
 @operation(
@@ -249,7 +250,7 @@ def delete_memory(vault: Vault, caller: Caller, args: DeleteMemoryInput) -> Edit
         return Change(after, "removed", said=said, target=removed.section, lines=(removed.line,), preview=preview)
 
     # The entry is named by its whole text, which says more than a version does.
-    return edit_note(vault, caller, path, forgotten, overwrites=False, dry_run=args.dry_run)
+    return edit_note(vault, caller, path, forgotten, WriteOptions(overwrites=False, dry_run=args.dry_run))
 
 
 def memory_folder(vault: Vault) -> FolderPath:

@@ -14,7 +14,7 @@ from operations.access import (
 from operations.caller import Caller
 from operations.deleting import prune_empty
 from operations.documents import file_version, require_filing_place
-from operations.editing import FileDiff, previewed
+from operations.edit_results import FileDiff, previewed
 from operations.entries import require_creatable, require_entry
 from operations.errors import ErrorCode, VaultError
 from operations.index.queries import sources_of_keys

@@ -3,7 +3,8 @@
 from pydantic import JsonValue
 
 from operations.caller import Caller
-from operations.editing import Change, EditResult, edit_note, write_note
+from operations.edit_results import Change, EditResult
+from operations.editing import WriteOptions, edit_note, write_note
 from operations.errors import ErrorCode, VaultError
 from operations.markdown.body_edits import append_to_note, patch_body
 from operations.markdown.properties import update_properties
@@ -86,10 +87,8 @@ def put_note(vault: Vault, caller: Caller, args: WriteInput, *, create_only: boo
         caller,
         args.path,
         whole,
-        expected_version=args.expected_version,
-        create_only=create_only,
-        dry_run=args.dry_run,
-    )
+        WriteOptions(expected_version=args.expected_version, create_only=create_only, dry_run=args.dry_run),
+    ).result
 
 
 @operation(
@@ -111,8 +110,7 @@ def append(vault: Vault, caller: Caller, args: AppendInput) -> EditResult:
             caller,
             args.path,
             lambda text: _appended(text, args.content),
-            expected_version=args.expected_version,
-            overwrites=False,
+            WriteOptions(expected_version=args.expected_version, overwrites=False),
         )
 
     def appended_or_created(before: str | None) -> Change:
@@ -121,8 +119,12 @@ def append(vault: Vault, caller: Caller, args: AppendInput) -> EditResult:
         return _appended(before, args.content)
 
     return write_note(
-        vault, caller, args.path, appended_or_created, expected_version=args.expected_version, overwrites=False
-    )
+        vault,
+        caller,
+        args.path,
+        appended_or_created,
+        WriteOptions(expected_version=args.expected_version, overwrites=False),
+    ).result
 
 
 def _appended(text: str, content: str) -> Change:
@@ -144,4 +146,6 @@ def set_body(vault: Vault, caller: Caller, args: SetBodyInput) -> EditResult:
         edit = patch_body(text, operation="replace", content=args.content)
         return Change(edit.text, edit.action, said="replaced the body", lines=edit.lines)
 
-    return edit_note(vault, caller, args.path, body, expected_version=args.expected_version, dry_run=args.dry_run)
+    return edit_note(
+        vault, caller, args.path, body, WriteOptions(expected_version=args.expected_version, dry_run=args.dry_run)
+    )

@@ -12,7 +12,8 @@ from pydantic import AliasChoices, Field
 
 from operations.access import is_hidden
 from operations.caller import Caller
-from operations.editing import Change, EditResult, Start, Written, written_note
+from operations.edit_results import Change, EditResult
+from operations.editing import Start, WriteOptions, Written, write_note
 from operations.errors import ErrorCode, VaultError
 from operations.markdown.block_edits import patch_block
 from operations.markdown.body_edits import append_as_written
@@ -201,7 +202,9 @@ def ensure_note(
             found[:] = [find_heading(outline_of(start.text), heading)]
         return Change(start.text, "created" if before is None else UNCHANGED, advisories=start.advisories)
 
-    written = written_note(vault, caller, note.path, ensured, expected_version=expected_version, overwrites=False)
+    written = write_note(
+        vault, caller, note.path, ensured, WriteOptions(expected_version=expected_version, overwrites=False)
+    )
     return _ensured(vault, note, written, heading=found[0] if found else None)
 
 
@@ -229,7 +232,9 @@ def replace_note(
         text = as_whole_note(content, newline_of(before) if before else "\n")
         return Change(text, "replaced" if before is not None else "created")
 
-    written = written_note(vault, caller, note.path, whole, expected_version=expected_version, dry_run=dry_run)
+    written = write_note(
+        vault, caller, note.path, whole, WriteOptions(expected_version=expected_version, dry_run=dry_run)
+    )
     return written.result if dry_run else _ensured(vault, note, written)
 
 
@@ -266,7 +271,9 @@ def append_to_note(
         edit = _with_addition(start.text, content, section)
         return Change(edit.text, edit.action, target=edit.target, lines=edit.lines, advisories=start.advisories)
 
-    written = written_note(vault, caller, note.path, appended, expected_version=expected_version, overwrites=False)
+    written = write_note(
+        vault, caller, note.path, appended, WriteOptions(expected_version=expected_version, overwrites=False)
+    )
     result = written.result
     return PeriodicAppendResult(
         period=note.period,

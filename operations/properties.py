@@ -3,7 +3,8 @@
 from pydantic import JsonValue
 
 from operations.caller import Caller
-from operations.editing import Change, EditResult, edit_note
+from operations.edit_results import Change, EditResult
+from operations.editing import WriteOptions, edit_note
 from operations.errors import ErrorCode, VaultError
 from operations.json_text import parse_json, require_storable
 from operations.markdown.properties import delete_property, extend_property, set_property, update_properties
@@ -54,7 +55,9 @@ def set_frontmatter(vault: Vault, caller: Caller, args: SetFrontmatterInput) -> 
         )
         return _change(vault.config, after, "set", args.key)
 
-    return edit_note(vault, caller, args.path, changed, expected_version=args.expected_version, dry_run=args.dry_run)
+    return edit_note(
+        vault, caller, args.path, changed, WriteOptions(expected_version=args.expected_version, dry_run=args.dry_run)
+    )
 
 
 @operation(
@@ -83,7 +86,9 @@ def update(vault: Vault, caller: Caller, args: UpdatePropertiesInput) -> EditRes
             properties=updated,
         )
 
-    return edit_note(vault, caller, args.path, changed, expected_version=args.expected_version, dry_run=args.dry_run)
+    return edit_note(
+        vault, caller, args.path, changed, WriteOptions(expected_version=args.expected_version, dry_run=args.dry_run)
+    )
 
 
 def patch_property(

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from operations.access import require_visible
 from operations.caller import Caller
-from operations.editing import Change, FileDiff, edit_note, previewed, read_for_write
+from operations.edit_results import Change, FileDiff, previewed
+from operations.editing import WriteOptions, edit_note, read_for_write
 from operations.errors import ErrorCode, VaultError
 from operations.index.queries import notes_with_key, notes_with_tag, sources_of_keys
 from operations.index_access import caller_scope, reading_index, require_places
@@ -248,7 +249,7 @@ def ensure_id(vault: Vault, caller: Caller, args: BlockIdInput) -> BlockIdResult
         return Change(ensured[-1].text, "labelled", said=f"labelled a block ^{ensured[-1].id}")
 
     with vault.locks.hold([args.path]):
-        result = edit_note(vault, caller, args.path, labelled, overwrites=False, dry_run=args.dry_run)
+        result = edit_note(vault, caller, args.path, labelled, WriteOptions(overwrites=False, dry_run=args.dry_run))
         found = ensured[-1]
         shift = _lines_before(vault, VaultPath(result.path), found) if result.timestamp_bumped else 0
     advisories = list(result.advisories or ())

@@ -10,7 +10,8 @@ import regex
 from pydantic import Field
 
 from operations.caller import Caller
-from operations.editing import Change, FileDiff, previewed, with_timestamp
+from operations.edit_results import Change, FileDiff, previewed
+from operations.editing import with_timestamp
 from operations.errors import ErrorCode, VaultError
 from operations.index_access import reading_index, require_places
 from operations.joint_writes import (

@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 from operations.caller import Caller
-from operations.editing import Change, EditResult, FileDiff, edit_note, previewed
+from operations.edit_results import Change, EditResult, FileDiff, previewed
+from operations.editing import WriteOptions, edit_note
 from operations.index.task_queries import carriers_of
 from operations.index_access import caller_scope, is_index_complete, reading_index
 from operations.markdown.task_arguments import UNSET, FieldChanges, TaskCreation, TaskSettings, TaskUpdate
@@ -280,9 +281,7 @@ def _write(
         caller,
         args.path,
         changed,
-        expected_version=args.expected_version,
-        overwrites=overwrites,
-        dry_run=dry_run,
+        WriteOptions(expected_version=args.expected_version, overwrites=overwrites, dry_run=dry_run),
     )
     edit = edits[-1]
     # A timestamp that takes a line of its own moves everything below the properties.

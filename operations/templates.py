@@ -3,7 +3,8 @@
 from typing import Final
 
 from operations.caller import Caller
-from operations.editing import Change, EditResult, write_note
+from operations.edit_results import Change, EditResult
+from operations.editing import WriteOptions, write_note
 from operations.errors import ErrorCode, VaultError
 from operations.markdown.templates import TIME_FORMAT, render_template
 from operations.note_text import displayable
@@ -97,7 +98,7 @@ def _create(vault: Vault, caller: Caller, path: VaultPath, change: Change) -> Ed
             raise VaultError(ErrorCode.ALREADY_EXISTS, f"'{path}' exists already; choose another path")
         return change
 
-    return write_note(vault, caller, path, created, overwrites=False)
+    return write_note(vault, caller, path, created, WriteOptions(overwrites=False)).result
 
 
 def _result(template: VaultPath, made: EditResult) -> TemplateResult:

@@ -10,7 +10,7 @@ from operations.access import is_hidden, require_in_scope
 from operations.caller import Caller
 from operations.committing import commit
 from operations.diffs import diff_of_bytes
-from operations.editing import FileDiff, previewed
+from operations.edit_results import FileDiff, previewed
 from operations.errors import ErrorCode, VaultError
 from operations.history import paths_of, unknown_change, visible_change
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, WriteResult, operation

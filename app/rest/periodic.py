@@ -26,7 +26,7 @@ from app.rest.vault import VaultRoutes, confirmation, header_text, text_body
 from app.routes import TemplateRoute
 from app.runtime import Runtime
 from operations.caller import Caller, Surface
-from operations.editing import EditResult
+from operations.edit_results import EditResult
 from operations.errors import ErrorCode, VaultError
 from operations.periodic import (
     PeriodicNote,

@@ -10,7 +10,7 @@ from app.rest.listings import FolderListing
 from app.rest.plugin_search import RULE
 from operations.deleting import DeleteResult
 from operations.documents import DocumentResult, FileResult
-from operations.editing import EditResult
+from operations.edit_results import EditResult
 from operations.edits import OPERATIONS, SCOPES, TARGET_TYPES
 from operations.files import FilePictures
 from operations.maintenance import MaintenanceChecks
