@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from app.auth.gate import startup_warnings
+from app.auth.gate_policy import startup_warnings
 from app.settings.configs import vault_config
 from app.settings.declaring import ConfigError
 from app.settings.loading import load_settings

@@ -8,7 +8,8 @@ from functools import cache
 from fastapi import FastAPI
 
 from app.auth.access import Access
-from app.auth.gate import Gate, gate_policy, startup_warnings
+from app.auth.gate import Gate
+from app.auth.gate_policy import gate_policy, startup_warnings
 from app.auth.limits import Limits
 from app.auth.static_key import StaticKey
 from app.health import health_routes

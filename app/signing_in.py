@@ -11,7 +11,7 @@ import anyio
 from app.auth.credentials import Principal
 from app.auth.database import AuthDatabase
 from app.auth.external import ExternalTokens, external_issuer
-from app.auth.gate import GatePolicy
+from app.auth.gate_policy import GatePolicy
 from app.auth.key_guard import TypedKeys
 from app.auth.key_sets import CachedKeySet
 from app.auth.limits import LimitFigures, Limits

@@ -21,6 +21,10 @@ class Principal:
     """It reads only because its client asked for no more, and may ask for more."""
 
 
+class StaleTokenError(Exception):
+    """A bearer that this server issued and that is past its time: refused like any other, but no guess."""
+
+
 Verifier = Callable[[bytes], Principal | None]
 """Knows one kind of credential: who `token` stands for, `None` when it is none of its kind or no longer good."""
 

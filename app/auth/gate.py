@@ -4,38 +4,30 @@ Order: request id, error boundary, fixed headers, Host, Origin, CORS and preflig
 size, route. Nothing before the route reads the body. Plain ASGI, as it stands in front of every request.
 """
 
-import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.auth.client_address import TrustedHops
-from app.auth.credentials import Principal, Verifier, static_key_verifier
-from app.auth.cross_origin import CrossOrigin, Headers, preflight_headers
-from app.auth.hosts import AllowedHosts, AllowedOrigins, parse_host
+from app.auth.credentials import Principal, StaleTokenError
+from app.auth.cross_origin import Headers, preflight_headers
+from app.auth.gate_policy import GatePolicy
+from app.auth.hosts import parse_host
 from app.auth.limits import Limits
 from app.auth.refusals import Refused
+from app.auth.request_body import RequestBody, announces_body, declared_length
 from app.auth.route_kinds import GUARDED_KINDS, OPEN_KINDS, RouteKind, is_limited, route_kind
-from app.auth.static_key import MAX_TOKEN_BYTES, StaticKey, weakness_of
+from app.auth.static_key import MAX_TOKEN_BYTES
 from app.auth.step_up import STEP_UP, StepUp
 from app.log import principal as logged_principal
 from app.log import request_id as logged_request_id
-from app.settings.configs import require_api_key
-from app.settings.model import Settings
 from operations.errors import ErrorCode, VaultError
-from operations.vault import MEBIBYTE
 
 logger = logging.getLogger(__name__)
 
-REST_JSON_BYTES = 4 * MEBIBYTE
-OAUTH_BYTES = 16 * 1024
-CONSENT_BYTES = 8 * 1024
-OPEN_ROUTES = frozenset({("GET", "/healthz"), ("HEAD", "/healthz")})
 _LISTED = frozenset({b"authorization", b"host", b"origin", b"forwarded", b"x-forwarded-for"})
 _CLIENT_CLOSED = 499
 """Status in the log, as web servers write it, for a client that went away before its answer."""
@@ -43,109 +35,6 @@ _NO_BEARER = "a credential is needed: send `Authorization: Bearer <key>`"
 _BAD_BEARER = "the credential is unknown, expired or revoked"
 _STEP_UP_PAIR = ', error="insufficient_scope"'
 _ERROR_PAIR = ', error="invalid_token", error_description="unknown, expired or revoked"'
-
-
-class StaleTokenError(Exception):
-    """A bearer that this server issued and that is past its time: refused like any other, but no guess."""
-
-
-@dataclass(frozen=True, slots=True)
-class BodyLimit:
-    """What a body may cost: bytes, and seconds in all (`None`: only pauses are bounded)."""
-
-    max_bytes: int
-    max_seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class GatePolicy:
-    """What the gate decides by; plain values, made once from the settings by `gate_policy`."""
-
-    authenticate: Verifier
-    """Knows the credentials that open both surfaces."""
-    allowed_hosts: AllowedHosts
-    cross_origin: CrossOrigin
-    max_note_bytes: int
-    max_document_bytes: int
-    max_mcp_bytes: int
-    document_suffixes: frozenset[str]
-    """Suffixes of which `PUT /vault/<path>` takes raw bytes."""
-    body_idle_seconds: float
-    body_seconds: float
-    is_https: bool = False
-    """The public origin is https, so browsers are told to stay there."""
-    resource_metadata_url: str | None = None
-    """Where MCP clients learn how to sign in; absent while there is no such document."""
-    authenticate_sign_in: Verifier | None = None
-    """Knows the access tokens of clients that signed in; raises `StaleTokenError` for one of ours that is over."""
-    sign_in_kinds: frozenset[RouteKind] = frozenset({RouteKind.MCP})
-    """Routes that such tokens open, and whose challenge says where to get one."""
-    authenticate_elsewhere: Callable[[bytes], Awaitable[Principal | None]] | None = None
-    """Knows the credentials that another issuer gave; asked last, as it may have to fetch that one's keys."""
-    hops: TrustedHops = field(default_factory=TrustedHops)
-    open_routes: frozenset[tuple[str, str]] = field(default=OPEN_ROUTES)
-    """Method and exact path of what needs no credential."""
-
-    def body_limit(self, method: str, path: str) -> BodyLimit:
-        """The limit of a request's body, by route (§4.6)."""
-        kind = route_kind(path)
-        if kind in OPEN_KINDS:
-            return BodyLimit(CONSENT_BYTES if kind is RouteKind.PAGE else OAUTH_BYTES, self.body_seconds)
-        if kind is RouteKind.MCP:
-            return BodyLimit(self.max_mcp_bytes, self.body_seconds)
-        if method == "PUT" and (path.startswith("/files/") or self._is_document(path)):
-            return BodyLimit(self.max_document_bytes, None)
-        if path.startswith("/vault/") and method in {"PUT", "POST", "PATCH"}:
-            return BodyLimit(self.max_note_bytes, self.body_seconds)
-        return BodyLimit(REST_JSON_BYTES, self.body_seconds)
-
-    def _is_document(self, path: str) -> bool:
-        if not path.startswith("/vault/"):
-            return False
-        _, dot, suffix = path.rpartition("/")[2].rpartition(".")
-        return f"{dot}{suffix}".lower() in self.document_suffixes
-
-
-def gate_policy(settings: Settings, authenticate: Verifier | None = None) -> GatePolicy:
-    """The policy that the settings describe.
-
-    Args:
-        authenticate: Knows every credential; without it the static key is the only one.
-
-    Raises:
-        ConfigError: There is no static key.
-    """
-    server = settings.server
-    own = (server.public_url,) if server.public_url is not None else ()
-    key = StaticKey(require_api_key(settings))
-    return GatePolicy(
-        authenticate=authenticate or static_key_verifier(key),
-        allowed_hosts=AllowedHosts.of(server.allowed_hosts, server.public_url),
-        cross_origin=CrossOrigin(
-            mcp=AllowedOrigins.of((*own, *server.cors_origins), loopback=True),
-            rest=AllowedOrigins.of(server.rest_cors_origins, loopback=False),
-            own=AllowedOrigins.of(own, loopback=False),
-        ),
-        max_note_bytes=settings.notes.max_bytes,
-        max_document_bytes=settings.documents.max_bytes,
-        max_mcp_bytes=settings.mcp.max_request_bytes,
-        document_suffixes=frozenset({*settings.documents.suffixes, *settings.files.write_suffixes}),
-        body_idle_seconds=server.body_idle_seconds,
-        body_seconds=server.body_seconds,
-        is_https=server.public_url is not None and server.public_url.startswith("https://"),
-        hops=TrustedHops(server.trust_forwarded_hops, server.trust_proxy_hops),
-    )
-
-
-def startup_warnings(settings: Settings) -> tuple[str, ...]:
-    """What an owner should know about the gate's settings; for the log at start and `/readyz`."""
-    warnings: list[str] = []
-    weakness = None if settings.api_key is None else weakness_of(settings.api_key)
-    if weakness is not None:
-        warnings.append(f"VAULT_MCP_API_KEY is weak: {weakness}; make a key with `openssl rand -hex 32`")
-    if "*" in settings.server.allowed_hosts:
-        warnings.append("server.allowed_hosts holds `*`: the check against DNS rebinding is off")
-    return tuple(warnings)
 
 
 OnAnswer = Callable[[str, str, int, float], None]
@@ -192,16 +81,13 @@ class _Exchange:
 
     __slots__ = (
         "_address",
+        "_body",
         "_bytes_sent",
-        "_deadline",
         "_kind",
-        "_limit",
         "_limits",
         "_path",
         "_policy",
         "_principal",
-        "_read",
-        "_receive",
         "_refused",
         "_request_id",
         "_response_headers",
@@ -219,7 +105,7 @@ class _Exchange:
         self._policy = policy
         self._limits = limits
         self._scope = scope
-        self._receive = receive
+        self._body = RequestBody(receive, policy.body_idle_seconds)
         self._send = send
         self._path: str = scope["path"]
         self._kind = route_kind(self._path)
@@ -229,9 +115,6 @@ class _Exchange:
         self._principal: Principal | None = None
         self._token = b""
         self._streams = False
-        self._limit: BodyLimit | None = None
-        self._deadline: float | None = None
-        self._read = 0
         self._refused: Refused | None = None
         self._response_headers: Headers = [
             (b"x-content-type-options", b"nosniff"),
@@ -404,61 +287,17 @@ class _Exchange:
         return [(b"www-authenticate", (parts + error).encode("ascii"))]
 
     def _check_body(self, method: str, headers: Mapping[bytes, bytes]) -> None:
-        """Judge what the headers say about the body; bodies that may come are counted and timed by `receive`."""
-        encoding = headers.get(b"content-encoding")
-        if encoding is not None and encoding.strip().lower() != b"identity":
-            raise Refused(ErrorCode.INVALID_BODY, "send the body as it is, without a Content-Encoding")
-        declared = headers.get(b"content-length")
-        if declared is None and b"transfer-encoding" not in headers and self._scope.get("http_version") == "1.1":
-            return  # HTTP/1.1 has no other way to announce a body
-        if declared is not None and not declared.isdigit():
-            raise Refused(ErrorCode.INVALID_PARAMETER, "Content-Length must be a whole number")
-        if declared is not None and not int(declared):
-            return
-        self._limit = self._policy.body_limit(method, self._path)
-        if declared is not None and int(declared) > self._limit.max_bytes:
-            raise _too_large(f"{int(declared)} bytes", self._limit)
-        if self._limit.max_seconds is not None:
-            self._deadline = asyncio.get_running_loop().time() + self._limit.max_seconds
+        if announces_body(headers, self._scope.get("http_version", "")):
+            limit = self._policy.body_limit(method, self._path)
+            self._body.expect(limit, declared_length(headers))
 
     async def receive(self) -> Message:
-        """The app's `receive`: a body is counted and timed until its end; waiting for a disconnect is not."""
-        limit = self._limit
-        if limit is None:
-            return await self._receive()
-        deadline = asyncio.get_running_loop().time() + self._policy.body_idle_seconds
-        if self._deadline is not None:
-            deadline = min(deadline, self._deadline)
+        """The app's `receive`; a refusal is kept, as frameworks turn a failed read into an answer of theirs."""
         try:
-            message = await self._message_by(deadline)
-        except TimeoutError:
-            raise self._refuse_body(
-                Refused(
-                    ErrorCode.REQUEST_TIMEOUT,
-                    f"the body stopped after {self._read} bytes or took too long; send it without pauses",
-                    [(b"connection", b"close")],
-                )
-            ) from None
-        if message["type"] != "http.request":
-            self._limit = None
-            return message
-        self._read += len(message.get("body", b""))
-        if self._read > limit.max_bytes:
-            raise self._refuse_body(_too_large(f"more than {limit.max_bytes} bytes", limit))
-        if not message.get("more_body", False):
-            self._limit = None
-        return message
-
-    async def _message_by(self, deadline: float) -> Message:
-        if asyncio.get_running_loop().time() >= deadline:
-            raise TimeoutError  # a sender that never pauses gives the timer below no chance
-        async with asyncio.timeout_at(deadline):
-            return await self._receive()
-
-    def _refuse_body(self, refused: Refused) -> VaultError:
-        """Remember a refusal found while the app reads: frameworks turn a failed read into an answer of their own."""
-        self._refused = refused
-        return VaultError(refused.code, refused.message)
+            return await self._body.receive()
+        except Refused as refused:
+            self._refused = refused
+            raise VaultError(refused.code, refused.message) from None
 
     async def send(self, message: Message) -> None:
         """The app's `send`: adds the fixed headers, and replaces the answer to a body that was refused."""
@@ -536,10 +375,6 @@ class _Exchange:
             return "/mcp" if self._path == "/mcp" else "/mcp/{path}"
         is_fixed = is_limited(self._path, "POST") or ("GET", self._path) in self._policy.open_routes
         return self._path if is_fixed else "unmatched"
-
-
-def _too_large(size: str, limit: BodyLimit) -> Refused:
-    return Refused(ErrorCode.TOO_LARGE, f"the body has {size}; at most {limit.max_bytes} are taken here")
 
 
 def _headers_by_name(headers: Headers) -> tuple[Mapping[bytes, list[bytes]], Mapping[bytes, bytes]]:

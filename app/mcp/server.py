@@ -5,7 +5,6 @@ transport sets for each request and the SDK and the worker threads carry along.
 """
 
 import logging
-import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,19 +27,21 @@ from pydantic import JsonValue
 from app.auth.step_up import want_more
 from app.holding import hold_back
 from app.mcp.aliases import Aliases, Call, no_aliases
-from app.mcp.apps import EXTENSIONS, PAGE_URI, POINTER, TOOLS, page_contents, page_listed, takes_payload, with_payload
+from app.mcp.apps import EXTENSIONS, PAGE_URI, TOOLS, page_contents, page_listed, takes_payload, with_payload
 from app.mcp.arguments import declared_among, parse_arguments
+from app.mcp.instructions import instructions_for
 from app.mcp.list_changes import ListChanges
 from app.mcp.progress import progress_for
 from app.mcp.prompts import complete, get_prompt, list_prompts
 from app.mcp.results import Caps, render, render_refusal
-from app.schemas import Schema, output_schema, properties_of, published_schema
+from app.mcp.tool_lists import ToolLists
+from app.mcp.tools import tool_of
 from app.workers import Workers
 from operations.caller import Caller, Profile
 from operations.errors import ErrorCode, VaultError
 from operations.invoke import invoke, invoke_at_once, require_right
 from operations.reading import opening_of
-from operations.registry import Effect, Operation, OperationInput, Rendering
+from operations.registry import Operation, OperationInput
 from operations.store.paths import VaultPath
 from operations.tool_lists import exists, is_active, is_allowed, require_active
 from operations.vault import Vault
@@ -50,19 +51,10 @@ logger = logging.getLogger(__name__)
 SERVER_NAME: Final = "vault-mcp"
 ACTIVATING: Final = frozenset({"activate_tool", "activate_tools"})
 """Tools whose call can change the caller's list."""
-LARGE_RESULT_CHARACTERS: Final = 200_000
-"""What Claude Code may show of a large result; without the mark it writes results past 50,000 to a file."""
-INSTRUCTIONS_CHARACTERS: Final = 1200
 INSTRUCTIONS_NOTE_BYTES: Final = 4096
-_NAME_CHARACTERS: Final = 120
 
 CALLER: ContextVar[Caller] = ContextVar("mcp_caller")
 """Who makes the request at hand. Never set outside a transport."""
-
-_MENTION: Final = re.compile(
-    r"\b(?:vault_[a-z_]+|tool_catalog|activate_tools?)\b"
-)  # a tool's name; "vault-wide" is none
-_SENTENCE_END: Final = re.compile(r"(?<=[.;]) +")  # behind "…one note. " or "…whole; "; "`a.md`" has no blank behind it
 
 _Params = TypeVar("_Params")
 _Result = TypeVar("_Result")
@@ -86,27 +78,6 @@ class McpOptions:
     max_text_bytes: int = 102_400
     max_result_bytes: int = 400_000
     max_request_bytes: int = 4 * 1024 * 1024
-
-
-class ToolLists:
-    """What callers' lists depend on beside the request; here it is nothing, and nothing is counted."""
-
-    def renewed(self, caller: Caller) -> Caller:
-        """The caller with its list as it is now."""
-        return caller
-
-    def written(self) -> int:
-        """A number that changes when another process has written what lists depend on."""
-        return 0
-
-    def on_change(self, told: Callable[[], None]) -> None:
-        """Call `told`, in whatever thread, when somebody's list has changed."""
-
-    def came(self, caller: Caller, *, modern: bool) -> None:
-        """Note a request and the protocol era it is of."""
-
-    def called(self, caller: Caller, operation: Operation) -> None:
-        """Count a call that ran."""
 
 
 class VaultServer(Server[dict[str, Any]]):
@@ -385,111 +356,6 @@ def _keyed(caller: Caller, arguments: Mapping[str, JsonValue]) -> tuple[Caller, 
 
 REQUEST_ID: Final = "request_id"
 """The argument of every writing tool that is not published: programs send it, models have no use for it."""
-
-
-def tool_of(
-    operation: Operation, served: frozenset[str], *, with_output_schema: bool = False, with_app: bool = False
-) -> types.Tool:
-    """The published tool; what its texts say about tools outside `served` is left out.
-
-    The title is not published: a name says as much, and every session pays for the list.
-    """
-    monomorphic = operation.rendering is not Rendering.TEXT
-    meta: dict[str, Any] = dict(POINTER) if with_app and operation.name in TOOLS else {}
-    if operation.large_result:
-        meta["anthropic/maxResultSizeChars"] = LARGE_RESULT_CHARACTERS
-    return types.Tool(
-        name=operation.name,
-        description=without_mentions(operation.description, served),
-        input_schema=_schema_for(published_schema(operation.input_model), served),
-        output_schema=dict(output_schema(operation.result_model)) if with_output_schema and monomorphic else None,
-        annotations=_annotations_of(operation),
-        _meta=meta or None,
-    )
-
-
-def without_mentions(text: str, served: frozenset[str]) -> str:
-    """`text` without the sentences and clauses that name a tool which is not served."""
-    parts = _SENTENCE_END.split(text)
-    kept = [part for part in parts if served.issuperset(_MENTION.findall(part))]
-    if len(kept) == len(parts):
-        return text
-    joined = " ".join(kept)
-    return f"{joined[:-1]}." if joined.endswith(";") else joined
-
-
-def instructions_for(caller: Caller, vault: Vault, served: frozenset[str]) -> str:
-    """What a model should know before its first call, from what this caller may do; at most 1,200 characters."""
-    steps = [
-        f"{doing} {' or '.join(names)}"
-        for doing, tools in _USUAL_WAY
-        if (names := [name for name in tools if name in served])
-    ]
-    writes = any(operation_name in served for operation_name in _USUAL_WAY[-1][1])
-    sentences = [
-        f"The Obsidian vault '{_shortened(vault.config.name)}': Markdown notes with YAML properties and [[links]]. "
-        "Paths are relative to the vault.",
-        f"The usual way: {'; '.join(steps)}." if steps else "",
-        "A target names a heading by its path, A::B; a last part that is unique is enough.",
-        "A read gives the note's version; sent as expected_version, it keeps an edit from overwriting a newer note."
-        if writes
-        else "",
-        "A refusal starts with a code and says what would work.",
-        *_limits_on(caller, vault),
-    ]
-    return " ".join(filter(None, sentences))[:INSTRUCTIONS_CHARACTERS]
-
-
-_USUAL_WAY: Final = (
-    ("find notes with", ("vault_search", "vault_search_text", "vault_list")),
-    ("look into one with", ("vault_read", "vault_map")),
-    ("change a part of it with", ("vault_patch", "vault_replace_text", "vault_append", "vault_set_frontmatter")),
-)
-
-
-def _limits_on(caller: Caller, vault: Vault) -> list[str]:
-    limits = [f"Writes reach only '{_shortened(place)}'; reads are not confined." for place in caller.scope_names]
-    if caller.read_only or vault.config.read_only:
-        limits.append("This connection may read and change nothing.")
-    return limits
-
-
-def _shortened(text: str) -> str:
-    """Names and paths have no bound of their own, the instructions have."""
-    return text if len(text) <= _NAME_CHARACTERS else f"{text[:_NAME_CHARACTERS]}…"
-
-
-def _schema_for(schema: Mapping[str, JsonValue], served: frozenset[str]) -> Schema:
-    """`schema` with its arguments' descriptions cut as the tool's own."""
-    properties: Schema = {}
-    for name, member in properties_of(schema).items():
-        described = dict(member)
-        if isinstance(text := member.get("description"), str):
-            described["description"] = without_mentions(text, served)
-            if not described["description"]:
-                del described["description"]
-        properties[name] = described
-    return {**schema, "properties": properties}
-
-
-def _annotations_of(operation: Operation) -> types.ToolAnnotations:
-    idempotent = True if operation.idempotent else None
-    match operation.effect:
-        case Effect.READ:
-            return types.ToolAnnotations(
-                read_only_hint=True, idempotent_hint=idempotent, open_world_hint=operation.open_world
-            )
-        case Effect.ADDITIVE:
-            return types.ToolAnnotations(
-                read_only_hint=False,
-                destructive_hint=False,
-                idempotent_hint=idempotent,
-                open_world_hint=operation.open_world,
-            )
-        case Effect.DESTRUCTIVE:
-            return types.ToolAnnotations(
-                destructive_hint=True, idempotent_hint=idempotent, open_world_hint=operation.open_world
-            )
 
 
 async def _list_resource_templates(

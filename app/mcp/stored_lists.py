@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from app.auth.access import Access
 from app.auth.usage import Kind
-from app.mcp.server import ToolLists
+from app.mcp.tool_lists import ToolLists
 from operations.caller import Caller
 from operations.registry import Operation
 

@@ -17,7 +17,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.mcp.server import ACTIVATING, CALLER, McpOptions, ToolLists, VaultServer
+from app.mcp.server import ACTIVATING, CALLER, McpOptions, VaultServer
+from app.mcp.tool_lists import ToolLists
 from app.routes import TemplateRoute
 from app.workers import Workers
 from operations.caller import Caller, WriteScope

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from app.mcp.server import tool_of
+from app.mcp.tools import tool_of
 from app.schemas import input_schema, properties_of
 from operations.catalogue import OPERATIONS
 from operations.registry import Operation

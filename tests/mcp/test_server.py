@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.mcp.server import McpOptions, instructions_for, tool_of, without_mentions
+from app.mcp.instructions import instructions_for
+from app.mcp.server import McpOptions
+from app.mcp.tools import tool_of, without_mentions
 from operations.caller import Caller, Surface, WriteScope
 from operations.registry import Effect, Operation
 from operations.store.paths import VaultPath

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.auth.gate import Gate, GatePolicy, gate_policy
+from app.auth.gate import Gate
+from app.auth.gate_policy import GatePolicy, gate_policy
 from app.settings.loading import load_settings
 from app.settings.model import Settings
 

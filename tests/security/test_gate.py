@@ -24,7 +24,9 @@ from pydantic import BaseModel, JsonValue, SecretStr
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.auth.credentials import Principal
-from app.auth.gate import BodyLimit, Gate, GatePolicy, startup_warnings
+from app.auth.gate import Gate
+from app.auth.gate_policy import GatePolicy, startup_warnings
+from app.auth.request_body import BodyLimit
 from app.auth.static_key import generate_static_key, weakness_of
 from app.http_server import MAX_HEADER_BYTES, server_config
 from app.settings.configs import require_api_key

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from app.auth.credentials import Principal, Verifier
-from app.auth.gate import StaleTokenError
+from app.auth.credentials import Principal, StaleTokenError, Verifier
 from app.auth.jwt import ExpiredTokenError, InvalidTokenError
 from app.auth.oauth.grants import Choice
 from app.auth.oauth.scopes import is_read_only
