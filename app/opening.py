@@ -10,6 +10,7 @@ from operations.extraction.extractor import Extractor, ocr_is_installed
 from operations.index.database import Driver, IndexUnavailableError
 from operations.index.indexer import ChunkFile
 from operations.index.service import VaultIndex
+from operations.index_document import DocumentOptions, IndexDocument
 from operations.kinds import kind_by_suffix
 from operations.obsidian_settings import ObsidianSettings
 from operations.search.choosing import ChosenEmbedder, choose_embedder
@@ -29,6 +30,8 @@ from operations.task_settings import task_rules
 from operations.vault import RerankMode, Vault, VaultConfig
 
 WINDOW_WITHOUT_MODEL = 256
+_QUIET_TIMES = 4
+"""How much longer the index document waits for silence than the index: it is written for people, and synced."""
 
 
 def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
@@ -66,11 +69,13 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
             extractor=extractor,
             chunk_file=_chunker(budget),
             on_chunks=lambda: search.chunks_changed(),
+            on_change=lambda: document.changed(),
             listener=feed,
             driver=driver,
         )
     except IndexUnavailableError as error:
         raise ConfigError(str(error)) from error
+    document = IndexDocument(tree, index, locks, feed, document_options(settings, config))
     is_named = settings.rerank.mode is not RerankMode.NONE and settings.rerank.path is None
     search = SearchService(
         index,
@@ -92,11 +97,23 @@ def open_vault(settings: Settings, *, driver: Driver | None = None) -> Vault:
         state_dir=state,
         extractor=extractor,
         index=index,
+        index_document=document,
         search=search,
         journal=Journal(state / "journal", journal_options(settings)),
         scripts=CheckScripts(path, may_be_writable=settings.maintenance.allow_writable_scripts)
         if settings.maintenance.scripts
         else None,
+    )
+
+
+def document_options(settings: Settings, config: VaultConfig) -> DocumentOptions:
+    """How the index document is made; of a hidden folder it says nothing."""
+    series = settings.index.exclude_dirs
+    return DocumentOptions(
+        mode=settings.index.document,
+        vault=config.name,
+        quiet_seconds=_QUIET_TIMES * settings.watch.debounce_seconds,
+        series=tuple(one for one in series if one and not any(guards(hidden, one) for hidden in config.hidden_folders)),
     )
 
 

@@ -13,6 +13,7 @@ from operations.errors import VaultError
 from operations.index.queries import files_with_problems
 from operations.index.values import IndexPhase, IndexState
 from operations.index_access import caller_scope, reading_index
+from operations.index_document import DocumentState
 from operations.periodic_places import format_warnings
 from operations.search.service import EmbeddingState
 from operations.server_info import VaultFacts, count_files, package_version
@@ -39,6 +40,14 @@ class IndexPart(Part):
     progress: float
     """Share of the files that needed a look and had it."""
     error: str | None = None
+
+
+class IndexDocumentPart(Part):
+    """The generated `index.md`."""
+
+    state: DocumentState
+    """`foreign`: another file has its name and is left alone."""
+    reason: str | None = None
 
 
 class WatcherPart(Part):
@@ -110,6 +119,7 @@ class Readiness(Part):
     """`degraded` is served all the same; `warnings` says what is wrong."""
     version: str
     index: IndexPart
+    index_document: IndexDocumentPart
     watcher: WatcherPart
     embedding: EmbeddingPart
     rerank: RerankPart
@@ -154,6 +164,9 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...], webho
             "Vectors are compared in memory, which takes longer at a start; install the package pysqlite3, or a Python "
             "whose sqlite3 loads extensions"
         )
+    document = _index_document(vault, caller)
+    if document.state in (DocumentState.FOREIGN, DocumentState.FAILED):
+        problems.append(f"index document: {document.reason}")
     hooks = _hooks(webhooks, caller)
     problems += [f"webhook {hook.url}: {hook.last_error}" for hook in hooks if hook.state is not HookState.OK]
     journal = _journal(vault)
@@ -176,6 +189,7 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...], webho
             progress=round(index.progress, 3),
             error=index.error,
         ),
+        index_document=document,
         watcher=WatcherPart(
             mode=index.watcher.mode.value if index.watcher else None,
             state=index.watcher.state.value if index.watcher else "elsewhere" if not index.leads else "starting",
@@ -204,6 +218,14 @@ def readiness(runtime: Runtime, caller: Caller, warnings: tuple[str, ...], webho
         vault=VaultFacts(name=vault.config.name, notes=notes, documents=documents),
         warnings=tuple(problems),
     )
+
+
+def _index_document(vault: Vault, caller: Caller) -> IndexDocumentPart:
+    """How the index document stands; there is none for who may not see every folder."""
+    if caller.hidden_folders:
+        return IndexDocumentPart(state=DocumentState.OFF)
+    status = vault.index_document.status()
+    return IndexDocumentPart(state=status.state, reason=status.reason)
 
 
 def _hooks(webhooks: Webhooks, caller: Caller) -> tuple[WebhookPart, ...]:

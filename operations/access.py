@@ -3,14 +3,26 @@
 from operations.caller import Caller, WriteScope
 from operations.errors import ErrorCode, VaultError
 from operations.periodic_places import guarded_daily_folder
+from operations.store.index_file import INDEX_PATH
 from operations.store.paths import FolderPath, VaultPath, guards
 from operations.store.tree import missing_file, missing_folder
 from operations.vault import Vault
 
 
 def is_hidden(vault: Vault, caller: Caller, path: str) -> bool:
-    """Whether `path` is, or lies in, a folder that does not exist for this caller."""
-    return any(guards(folder, path) for folder in (*vault.config.hidden_folders, *caller.hidden_folders))
+    """Whether `path` is, or lies in, what does not exist for this caller."""
+    if any(guards(folder, path) for folder in (*vault.config.hidden_folders, *caller.hidden_folders)):
+        return True
+    # The generated index names every note, those in the caller's hidden folders too.
+    return bool(caller.hidden_folders) and vault.index_document.is_at(path)
+
+
+def hidden_places(vault: Vault, caller: Caller) -> tuple[str, ...]:
+    """Everything that does not exist for this caller, as `is_hidden`; for questions about many files."""
+    folders = (*vault.config.hidden_folders, *caller.hidden_folders)
+    if caller.hidden_folders and vault.index_document.is_at(INDEX_PATH):
+        return (*folders, INDEX_PATH)
+    return folders
 
 
 def require_visible(vault: Vault, caller: Caller, path: VaultPath | FolderPath) -> None:
@@ -27,8 +39,9 @@ def require_creatable_place(vault: Vault, caller: Caller, path: VaultPath) -> No
     """Refuse to create or move something into a hidden folder, as if the folder were not there.
 
     Raises:
-        VaultError: `not_found`.
+        VaultError: `not_found`; `invalid_path` for the generated index document.
     """
+    require_not_generated(vault, path)
     if is_hidden(vault, caller, path):
         raise missing_folder(path.parent)
 
@@ -39,12 +52,27 @@ def require_unprotected(vault: Vault, path: VaultPath | FolderPath, doing: str) 
     Raises:
         VaultError: `invalid_path` naming the protected path; `settings_unreadable` when it cannot be known.
     """
+    require_not_generated(vault, path)
     for protected in protected_folders(vault):
         if guards(protected, path):
             raise VaultError(
                 ErrorCode.INVALID_PATH,
                 f"'{path}' lies in '{protected}', which is protected: {doing} is not allowed; edit the note instead",
             )
+
+
+def require_not_generated(vault: Vault, path: str) -> None:
+    """Refuse a write to the generated index document, under every name some disk would take for its own.
+
+    Raises:
+        VaultError: `invalid_path`.
+    """
+    if vault.index_document.guards(path):
+        raise VaultError(
+            ErrorCode.INVALID_PATH,
+            f"'{path}' is the generated index, which is written anew from the notes: change the property 'title' or "
+            "'description' of the note whose line is wrong",
+        )
 
 
 def protected_folders(vault: Vault) -> tuple[FolderPath, ...]:

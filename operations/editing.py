@@ -8,6 +8,7 @@ from datetime import UTC
 from operations.access import (
     require_creatable_place,
     require_in_scope,
+    require_not_generated,
     require_scope_before_existence,
     require_visible,
 )
@@ -85,6 +86,7 @@ def edit_text(
     vault: Vault, caller: Caller, path: VaultPath, compute: Callable[[str], Change], options: WriteOptions = DEFAULTS
 ) -> EditResult:
     """As `edit_note`, for any text file whose suffix the caller of the gate has checked."""
+    require_not_generated(vault, path)
     require_visible(vault, caller, path)
     require_scope_before_existence(vault, caller, path)
     with vault.locks.hold([path]):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection
 
-from operations.access import is_hidden, require_visible
+from operations.access import hidden_places, is_hidden, require_visible
 from operations.caller import Caller
 from operations.errors import ErrorCode, VaultError
 from operations.index.database import IndexUnavailableError
@@ -58,8 +58,7 @@ def is_index_complete(vault: Vault) -> bool:
 
 def caller_scope(vault: Vault, caller: Caller, folder: FolderPath | None = None, *, recursive: bool = True) -> Scope:
     """The files a question may be about: those the caller sees, in `folder` when one is named."""
-    hidden = (*vault.config.hidden_folders, *caller.hidden_folders)
-    return Scope(folder=folder or "", recursive=recursive, hidden=tuple(hidden))
+    return Scope(folder=folder or "", recursive=recursive, hidden=hidden_places(vault, caller))
 
 
 def folder_scope(

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
-from operations.access import require_visible
+from operations.access import require_not_generated, require_visible
 from operations.caller import Caller
 from operations.edit_results import Change, FileDiff, previewed
 from operations.editing import WriteOptions, edit_note, read_for_write
@@ -162,6 +162,7 @@ class BlockIdResult(WriteResult):
 def rename_heading(vault: Vault, caller: Caller, args: RenameHeadingInput) -> RenameHeadingResult:
     """Rename a heading and rewrite every link to it. heading is its exact text or :: path."""
     require_note(vault, caller, args.path)
+    require_not_generated(vault, args.path)
     require_visible(vault, caller, args.path)
 
     def attempt() -> RenameHeadingResult:

@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import Field, JsonValue, ValidationError
 from sqlalchemy import Connection
 
-from operations.access import is_hidden
+from operations.access import hidden_places, is_hidden
 from operations.caller import Caller
 from operations.errors import ErrorCode, VaultError
 from operations.index.database import IndexUnavailableError
@@ -174,7 +174,7 @@ def search_vault(vault: Vault, caller: Caller, args: SearchInput) -> SearchResul
         prefix=args.prefix or None,
         filters=_filters(args.filters),
         explain=args.explain,
-        hidden=tuple(str(folder) for folder in (*vault.config.hidden_folders, *caller.hidden_folders)),
+        hidden=hidden_places(vault, caller),
         timezone=vault.config.timezone,
     )
     try:

@@ -6,7 +6,7 @@ Source: safety-and-automation.md §1, auth-and-security.md §8.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from operations.access import is_hidden, require_in_scope
+from operations.access import is_hidden, require_in_scope, require_not_generated
 from operations.caller import Caller
 from operations.committing import commit
 from operations.diffs import diff_of_bytes
@@ -94,6 +94,7 @@ def undo(vault: Vault, caller: Caller, args: UndoInput) -> UndoResult:
         raise unknown_change(args.change_id)
     for path in paths:
         require_in_scope(caller, path)
+        require_not_generated(vault, path)
     with vault.locks.hold(paths):
         way = _way_back(vault, change)
         if way.skipped and not args.force:

@@ -11,6 +11,7 @@ from operations.checks.scripts import CheckScripts
 from operations.errors import VaultError
 from operations.extraction.extractor import Extractor
 from operations.index.service import VaultIndex
+from operations.index_document import IndexDocument
 from operations.markdown.canvas_edits import random_id
 from operations.markdown.task_status import DEFAULT_REGISTRY, StatusRegistry
 from operations.net.guarded import GuardedClient
@@ -130,6 +131,7 @@ class Vault:
     journal: Journal
     feed: ChangeFeed
     requests: RequestMemory
+    index_document: IndexDocument
     scripts: CheckScripts | None = None
     """The vault's own checks; `None` when the owner switched them off."""
     statuses: StatusRegistry = DEFAULT_REGISTRY
@@ -150,10 +152,13 @@ class Vault:
         self.feed.begin()
         self.index.start()
         self.search.start()
+        if not self.config.read_only:
+            self.index_document.start()
 
     def close(self) -> None:
         """End the threads and processes and close what is open."""
         self.search.close()
+        self.index_document.close()
         self.index.close()
         self.extractor.close()
         self.journal.close()

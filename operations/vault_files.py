@@ -16,6 +16,7 @@ from operations.index_access import WAIT_SECONDS, reading_index
 from operations.linking.names import is_canvas, is_note
 from operations.linking.resolver import LinkResolver
 from operations.note_text import decode_note
+from operations.store.index_file import find_index_file
 from operations.store.paths import as_listed, guards
 from operations.store.tree import Entry, EntryKind, StoredFile
 from operations.store.walk import walk
@@ -41,6 +42,7 @@ class VaultFiles:
         """
         self._vault = vault
         self._caller = caller
+        self._generated = find_index_file(vault.tree).path
         self.entries: Mapping[str, Entry] = {
             entry.path: entry
             for entry in walk(
@@ -59,7 +61,8 @@ class VaultFiles:
 
     def unindexed(self) -> set[str]:
         """Notes and canvases whose links, tags and properties the index cannot tell as they are now."""
-        candidates = {path for path in self.entries if is_note(path) or is_canvas(path)}
+        # The generated index document follows its notes by itself.
+        candidates = {path for path in self.entries if is_note(path) or is_canvas(path)} - {self._generated}
         if not self._vault.index.wait_until_ready(WAIT_SECONDS):
             return candidates
         with reading_index(self._vault) as connection:

@@ -3,6 +3,7 @@
 import base64
 import itertools
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -274,6 +275,15 @@ def serving(
         if not vault.index.wait_until_ready(INDEX_SECONDS):
             raise AssertionError(f"the index did not become ready: {vault.index.state()}")
         yield Server(app=app, vault=vault, root=root, portal=portal)
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = INDEX_SECONDS) -> None:
+    """Return as soon as something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError("it did not come to that")
+        time.sleep(0.01)
 
 
 def fill(root: Path, files: Mapping[str, str | bytes]) -> None:

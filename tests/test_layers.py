@@ -62,7 +62,11 @@ def test_tokens_are_signed_and_verified_in_one_module() -> None:
 
 
 def test_files_of_the_vault_change_through_one_gate() -> None:
-    gate = {"operations/committing.py", "operations/memory_templates.py"}  # the second makes a vault's first files
+    gate = {
+        "operations/committing.py",
+        "operations/index_document.py",  # what it writes is no change of a caller's, and can be made again
+        "operations/memory_templates.py",  # makes a vault's first files
+    }
     found: list[str] = []
     for file in (ROOT / "operations").rglob("*.py"):
         name = str(file.relative_to(ROOT))

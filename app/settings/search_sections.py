@@ -20,6 +20,7 @@ from app.settings.values import (
     read_number,
     read_word,
 )
+from operations.index_document import DocumentMode
 from operations.store.watcher import WatchMode
 from operations.vault import MEBIBYTE, RerankMode
 
@@ -29,6 +30,10 @@ class IndexSettings(Section):
 
     cache_path: Annotated[OptionalPath, Word("path, empty"), Env("INDEX_CACHE_PATH"), MayBeEmpty()] = Path("index.db")
     """Where it is kept, seen from the state folder; empty keeps it in memory."""
+    document: Annotated[DocumentMode, BeforeValidator(read_word), Word("auto, on, off")] = DocumentMode.AUTO
+    """The generated `index.md`, one line for each note; `auto` keeps one right that is there already."""
+    exclude_dirs: Annotated[Folders, Word("prefixes"), Env("INDEX_EXCLUDE_DIRS")] = ()
+    """Folders that get one line in it, in place of one for each note."""
     reconcile_seconds: Annotated[Whole, Env("INDEX_RECONCILE_SECONDS")] = 900
     """Full comparison with the disk, beside watching."""
     max_file_bytes: Size = 8 * MEBIBYTE

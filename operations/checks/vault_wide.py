@@ -11,6 +11,8 @@ from typing import Final
 from operations.caller import Caller
 from operations.checks.declaration import Declaration
 from operations.checks.findings import Found
+from operations.errors import ErrorCode, VaultError
+from operations.index.database import IndexUnavailableError
 from operations.index.queries import files_in
 from operations.index_access import caller_scope, reading_index, require_complete_index
 from operations.link_index import IndexedLinks
@@ -18,6 +20,7 @@ from operations.linking.graph import Problem, broken_links, described, reference
 from operations.markdown.callouts import Severity
 from operations.note_text import displayable
 from operations.periodic_places import ForwardReferences
+from operations.store.index_file import INDEX_PATH
 from operations.store.paths import VaultPath
 from operations.store.sync_names import conflict_copy_of
 from operations.vault import Vault
@@ -104,6 +107,18 @@ def _conflict_copies(grounds: Grounds) -> Iterator[Found]:
         yield Found("conflict_copy", Severity.WARNING, message, path, key=copy.original)
 
 
+def _index_document(grounds: Grounds) -> Iterator[Found]:
+    if grounds.caller.hidden_folders:
+        return  # there is none for them
+    require_complete_index(grounds.vault)
+    try:
+        problem = grounds.vault.index_document.problem()
+    except IndexUnavailableError as error:
+        raise VaultError(ErrorCode.INDEX_NOT_READY, str(error)) from error
+    if problem is not None:
+        yield Found("index_drift", Severity.WARNING, problem, INDEX_PATH)
+
+
 VAULT_CHECKS: Final = (
     VaultCheck(
         Declaration(
@@ -140,6 +155,15 @@ VAULT_CHECKS: Final = (
             order=90,
         ),
         _conflict_copies,
+    ),
+    VaultCheck(
+        Declaration(
+            check="index_document",
+            title="Generated index",
+            description="A generated index that is not as the notes are, or cannot be made.",
+            order=95,
+        ),
+        _index_document,
     ),
 )
 """In the order in which they are listed."""

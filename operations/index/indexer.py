@@ -88,10 +88,14 @@ class Rules:
     hidden_keys: frozenset[str] = frozenset()
     unsearched_keys: tuple[str, ...] = ()
     tasks: TaskRules = DEFAULT_TASK_RULES
+    index_document: VaultPath | None = None
+    """The generated one: a file like a picture, as it says nothing that the notes do not say."""
 
     def kind_of(self, path: VaultPath) -> str:
         """The kind a file of that name has."""
         suffix = path.suffix
+        if path == self.index_document:
+            return FILE
         if suffix == ".md":
             return NOTE
         return DOCUMENT if suffix in self.document_suffixes else FILE
@@ -113,6 +117,8 @@ class Rules:
 
     def is_searched(self, path: VaultPath) -> bool:
         """Whether search may find what the file says."""
+        if path == self.index_document:
+            return False
         if self.kind_of(path) == FILE and not (self.searches_files and (is_canvas(path) or self.is_text(path))):
             return False
         key = guard_path(path)

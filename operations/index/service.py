@@ -54,6 +54,7 @@ from operations.index.lead import Lead
 from operations.index.memory import return_free_memory
 from operations.index.queries import count_rows, fact, set_fact
 from operations.index.values import CacheStatus, DiskListener, IndexConfig, IndexPhase, IndexState
+from operations.store.index_file import find_index_file, is_index_name
 from operations.store.paths import FolderPath, VaultPath, as_listed, guard_path
 from operations.store.tree import Entry, EntryKind, Tree
 from operations.store.walk import walk
@@ -109,6 +110,7 @@ class VaultIndex:
         extractor: Extractor,
         chunk_file: ChunkFile,
         on_chunks: Callable[[], None] | None = None,
+        on_change: Callable[[], None] | None = None,
         listener: DiskListener | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         driver: Driver | None = None,
@@ -117,6 +119,7 @@ class VaultIndex:
 
         Args:
             on_chunks: Called after chunks were stored or removed, in the thread that did it; must return at once.
+            on_change: Called after files were stored, removed or compared; likewise.
             listener: Told of the files of the vault whenever they are compared with the disk.
             driver: By default the best one there is.
 
@@ -128,6 +131,7 @@ class VaultIndex:
         self._extractor = extractor
         self._chunk_file = chunk_file
         self._on_chunks = on_chunks
+        self._on_change = on_change
         self._listener = listener
         self._clock = clock
         self._driver = driver or choose_driver()
@@ -286,6 +290,7 @@ class VaultIndex:
         by the background thread.
         """
         changes, removals, moves = tuple(changed), tuple(removed), tuple(moved)
+        self._look_for_index_document((*changes, *(destination for _, destination in moves)))
         try:
             with self._database.write() as connection:
                 self._touched.update(changes)
@@ -295,7 +300,8 @@ class VaultIndex:
             self._note_trouble(error)
             late = {*changes, *removals, *(path for pair in moves for path in pair)}
         else:
-            self._tell_chunks()
+            self._tell(self._on_chunks)
+            self._tell(self._on_change)
         if late:
             self._request(late)
 
@@ -459,6 +465,7 @@ class VaultIndex:
             },
         )
         self._documents_due.set()
+        self._tell(self._on_change)
         self._tell_listener(lambda listener: listener.compared(present))
 
     def _is_due_entry(self, entry: Entry, stamp: Stamp | None) -> bool:
@@ -474,6 +481,7 @@ class VaultIndex:
         entries: dict[str, Entry] = {}
         gone: dict[str, Stamp] = {}
         looks: dict[str, list[Entry]] = {}
+        self._look_for_index_document(paths)
         with self._database.read() as connection:
             for spelled in sorted(paths):
                 listed = as_listed(spelled)
@@ -493,6 +501,7 @@ class VaultIndex:
         self._remove_absent({path: stamp for path, stamp in gone.items() if path not in entries})
         if self._take_in(list(entries.values()), known):
             self._documents_due.set()
+        self._tell(self._on_change)
         self._tell_listener(lambda listener: listener.looked(looks))
 
     def _entries_at(self, path: VaultPath) -> list[Entry]:
@@ -554,7 +563,7 @@ class VaultIndex:
             ]
             stored = store(connection, due, present)
         if stored:
-            self._tell_chunks()
+            self._tell(self._on_chunks)
 
     def _remove_absent(self, gone: dict[str, Stamp]) -> None:
         for start in range(0, len(gone), BATCH_FILES):
@@ -570,7 +579,7 @@ class VaultIndex:
             if self._stopping.is_set():
                 return
         if gone:
-            self._tell_chunks()
+            self._tell(self._on_chunks)
 
     def _is_absent(self, path: str) -> bool:
         """Whether there is still no such file: one of our own writes may have made it meanwhile."""
@@ -624,7 +633,7 @@ class VaultIndex:
                 present = stamps_of(connection, [path])
                 if _is_same_row(present.get(path), known[path]):
                     store(connection, [reading], present)
-            self._tell_chunks()
+            self._tell(self._on_chunks)
         return bool(waiting)
 
     def _extracted(self, path: VaultPath, stamp: Stamp) -> ReadFile | None:
@@ -755,7 +764,7 @@ class VaultIndex:
 
     def _rules(self) -> Rules:
         config = self._config
-        unsearched = [*config.unsearched_folders, *config.unsearched_paths]
+        unsearched = list[str](config.unsearched_folders)
         if config.honour_obsidian_excludes:
             unsearched += obsidian_excludes(self._tree)
         return Rules(
@@ -768,7 +777,14 @@ class VaultIndex:
             hidden_keys=frozenset(guard_path(folder) for folder in config.hidden_folders if folder),
             unsearched_keys=tuple(guard_path(prefix) for prefix in unsearched),
             tasks=config.task_rules,
+            index_document=find_index_file(self._tree).path,
         )
+
+    def _look_for_index_document(self, paths: Iterable[str]) -> None:
+        """Know the generated file as such before it is read."""
+        if any(map(is_index_name, paths)):
+            rules = replace(self._indexer.rules, index_document=find_index_file(self._tree).path)
+            self._indexer.rules = rules
 
     def _reading(self) -> str:
         """Names everything that rows depend on besides the files."""
@@ -788,13 +804,14 @@ class VaultIndex:
             if late:
                 self._request(late)
 
-    def _tell_chunks(self) -> None:
-        if self._on_chunks is None:
+    def _tell(self, other: Callable[[], None] | None) -> None:
+        """Tell who else goes by the rows that they are others now."""
+        if other is None:
             return
         try:
-            self._on_chunks()
+            other()
         except Exception:
-            logger.exception("vectors are not told of new chunks")
+            logger.exception("a change of the index is not told")
 
 
 def _is_same_row(present: Stamp | None, planned: Stamp | None) -> bool:

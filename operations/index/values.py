@@ -34,8 +34,6 @@ class IndexConfig:
     hidden_folders: tuple[FolderPath, ...] = ()
     """Not indexed at all."""
     unsearched_folders: tuple[FolderPath, ...] = ()
-    unsearched_paths: tuple[VaultPath, ...] = ()
-    """Single files that search leaves out, as the generated index document."""
     honour_obsidian_excludes: bool = True
     task_rules: TaskRules = DEFAULT_TASK_RULES
     document_suffixes: tuple[str, ...] = (".pdf",)

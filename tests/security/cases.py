@@ -122,7 +122,5 @@ def _needed_by(step: Mapping[str, Any]) -> Iterator[Part]:
             yield from _needed_by(step[inner])
 
 
-WAITING: Final[Mapping[str, frozenset[str]]] = {
-    "SEC-110": frozenset({"the index document"}),
-}
+WAITING: Final[Mapping[str, frozenset[str]]] = {}
 """Rows with steps that cannot run yet, and the parts those wait for; their other steps run."""

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness import fill, serving
+from operations.index_document import DocumentState
+from tests.harness import fill, serving, wait_until
 from tests.oauth.fake_web import FakeWeb, fake_web
 from tests.reliability.processes import HttpProcess, environment, free_port
 from tests.security.attack import ORIGIN, Attack, Clock, Owner, environ_of, filled
@@ -52,6 +53,8 @@ def test_the_server_answers_as_the_attack_table_says(
         attack = Attack(server, owner, clock, monkeypatch, stack)
         for name, options in case.given.get("tokens", {}).items():
             attack.tokens[name] = owner.command(f"token create {name} {options}").stdout.strip()
+        if case.given.get("config", {}).get("index.document") == "on":
+            wait_until(lambda: server.vault.index_document.status().state is DocumentState.CURRENT)
         before = server.snapshot()
         for step in case.steps:
             if not runs(case, step):
