@@ -6,6 +6,7 @@ from enum import Enum, StrEnum
 from typing import Final, Protocol
 
 from operations.progress import SILENT, Progress
+from operations.store.journal_records import RequestMark
 from operations.store.paths import FolderPath, VaultPath
 
 
@@ -88,6 +89,8 @@ class Call:
     advisories: list[str] = field(default_factory=list[str])
     changes: list[str] = field(default_factory=list[str])
     """Ids of the changes it made."""
+    request: RequestMark | None = None
+    """What its changes are recorded with, so that it is not carried out again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ def _begun(vault: Vault, caller: Caller, plan: Plan, summary: str, undoes: str |
         folders_made=tuple(plan.folders_made),
         folders_removed=tuple(plan.folders_removed),
         undoes=undoes,
+        request=caller.call.request,
     )
     try:
         change_id = journal.begin(draft, plan.images)

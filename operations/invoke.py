@@ -8,8 +8,9 @@ from typing import Any, Final, TypeVar
 
 from operations.caller import Call, Caller
 from operations.errors import ErrorCode, VaultError
-from operations.registry import Operation, OperationInput, OperationResult
-from operations.store.request_memory import Remembered
+from operations.registry import Operation, OperationInput, OperationResult, spelled
+from operations.store.journal_records import RequestMark
+from operations.store.request_memory import KEPT, Remembered
 from operations.tool_lists import is_allowed
 from operations.vault import Vault
 
@@ -46,13 +47,15 @@ def invoke_as(
     if key is None or not operation.writes:
         return _run(called, run)
     _require_key(key)
-    fingerprint = hashlib.sha256(repr((operation.name, sent)).encode("utf-8", "surrogatepass")).hexdigest()
+    fingerprint = _digest((operation.name, sent))
     with vault.requests.turn(caller.principal, key):
         known = vault.requests.find(caller.principal, key, vault.clock())
         if known is not None:
             replayed: Result = _replayed(known, key, fingerprint)
             return replayed
-        result = _run(called, run)
+        mark = RequestMark(_digest((caller.principal, key)), fingerprint)
+        _require_not_carried_out(vault, caller, key, mark)
+        result = _run(replace(called, call=Call(operation.name, request=mark)), run)
         if getattr(result, "dry_run", None) is None:
             _remember(vault, caller, key, Remembered(fingerprint, type(result).__name__, _as_json(result)))
     return result
@@ -78,12 +81,42 @@ def _replayed(known: Remembered, key: str, fingerprint: str) -> Any:
         VaultError: `invalid_parameter` when other arguments came with the key.
     """
     if known.fingerprint != fingerprint:
-        raise VaultError(
-            ErrorCode.INVALID_PARAMETER,
-            f"the key '{key}' was sent with another call in the last 24 hours; take a new key for a new call",
-        )
+        raise _sent_with_another(key)
     model = next(each for each in _models_below(OperationResult) if each.__name__ == known.kind)
     return model.model_validate_json(known.outcome).model_copy(update={"replayed": True})
+
+
+def _require_not_carried_out(vault: Vault, caller: Caller, key: str, mark: RequestMark) -> None:
+    """Refuse a call that was carried out, but whose answer is lost: the server died, or could not remember it.
+
+    Raises:
+        VaultError: `precondition_failed` with the ids of what it changed; `invalid_parameter` when other arguments came
+            with the key; `storage_unavailable`.
+    """
+    made = vault.journal.made_by(mark.key, vault.clock() - KEPT)
+    if not made:
+        return
+    if any(fingerprint != mark.fingerprint for _, fingerprint in made):
+        raise _sent_with_another(key)
+    ids = [change_id for change_id, _ in made]
+    look = spelled(caller, "vault_diff")
+    raise VaultError(
+        ErrorCode.PRECONDITION_FAILED,
+        f"the call with the key '{key}' was carried out already as change {', '.join(ids)}, and its answer was lost; "
+        f"nothing was changed again{f'; {look} shows what it did' if look else ''}",
+        {"change_ids": ids},
+    )
+
+
+def _sent_with_another(key: str) -> VaultError:
+    return VaultError(
+        ErrorCode.INVALID_PARAMETER,
+        f"the key '{key}' was sent with another call in the last 24 hours; take a new key for a new call",
+    )
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _models_below(model: type[OperationResult]) -> Iterator[type[OperationResult]]:

@@ -27,6 +27,7 @@ from operations.store.journal_rows import (
     SCHEMA_VERSION,
     SELECT_CHANGE,
     change_of,
+    changes_of_request,
     condition,
     holds,
     insert,
@@ -160,6 +161,13 @@ class Journal:
             ).fetchall()
             return total, [change_of(connection, row) for row in rows]
 
+    def made_by(self, key: str, since: datetime) -> list[tuple[str, str]]:
+        """The changes that were carried out for a call with this key: ids, oldest first, and the call's fingerprint."""
+        if not self._exists:
+            return []
+        with self._reading() as connection:
+            return changes_of_request(connection, key, since)
+
     def had_version(self, path: str, version: str) -> bool:
         """Whether a change is known in which the file at `path` had this version, before or after."""
         if not self._exists:
@@ -234,6 +242,7 @@ class Journal:
                 "SELECT before FROM file WHERE change = ?1 UNION SELECT after FROM file WHERE change = ?1", (seq,)
             ).fetchall()
             connection.execute("DELETE FROM file WHERE change = ?", (seq,))
+            connection.execute("DELETE FROM request WHERE change = ?", (seq,))
             connection.execute("DELETE FROM change WHERE seq = ?", (seq,))
             for (version,) in versions:
                 orphan = connection.execute(

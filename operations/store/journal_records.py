@@ -35,6 +35,16 @@ class FileRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestMark:
+    """The call with a key of its own that a change belongs to."""
+
+    key: str
+    """Names the caller and the key."""
+    fingerprint: str
+    """Names the operation and its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A change that is about to happen."""
 
@@ -46,6 +56,8 @@ class Draft:
     folders_made: tuple[str, ...] = ()
     folders_removed: tuple[str, ...] = ()
     undoes: str | None = None
+    request: RequestMark | None = None
+    """Written and asked for by itself: a change that is read does not say it."""
 
 
 @dataclass(frozen=True, slots=True)

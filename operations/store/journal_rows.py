@@ -7,7 +7,8 @@ from typing import Final
 
 from operations.store.journal_records import Change, Draft, FileRecord, Wanted
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+"""Raised with a table that older journals do not have; what they hold stays."""
 
 PREPARE: Final = """
 PRAGMA journal_mode = WAL;
@@ -48,6 +49,13 @@ CREATE TABLE IF NOT EXISTS image (
     data BLOB
 );
 CREATE INDEX IF NOT EXISTS image_by_size ON image (size);
+CREATE TABLE IF NOT EXISTS request (
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    change INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS request_by_key ON request (key);
+CREATE INDEX IF NOT EXISTS request_by_change ON request (change);
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
@@ -73,6 +81,18 @@ def insert(connection: sqlite3.Connection, change_id: str, draft: Draft) -> None
     connection.executemany(
         "INSERT INTO file (change, kind, path, before, after, was, trash) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
     )
+    if draft.request is not None:
+        connection.execute("INSERT INTO request VALUES (?, ?, ?)", (draft.request.key, draft.request.fingerprint, seq))
+
+
+def changes_of_request(connection: sqlite3.Connection, key: str, since: datetime) -> list[tuple[str, str]]:
+    """Ids of the changes that a call with this key has made since, oldest first, each with the call's fingerprint."""
+    rows = connection.execute(
+        "SELECT id, fingerprint FROM request JOIN change ON seq = change "
+        "WHERE key = ? AND is_done = 1 AND at > ? ORDER BY seq",
+        (key, since.isoformat()),
+    )
+    return [(str(change_id), str(fingerprint)) for change_id, fingerprint in rows]
 
 
 def condition(connection: sqlite3.Connection, wanted: Wanted) -> tuple[str, list[str]]:

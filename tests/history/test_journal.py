@@ -1,6 +1,8 @@
 """The journal by itself: what it keeps, for how long, and what happens when it cannot."""
 
 import os
+import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 from operations.errors import ErrorCode, VaultError
 from operations.store.journal import Journal
 from operations.store.journal_images import INLINE_BYTES
-from operations.store.journal_records import Draft, FileRecord, Image, JournalOptions, Wanted
+from operations.store.journal_records import Draft, FileRecord, Image, JournalOptions, RequestMark, Wanted
 from operations.store.tree import version_of
 
 NOW = datetime(2026, 3, 15, 10, 30, tzinfo=UTC)
@@ -41,6 +43,24 @@ def test_a_large_image_is_a_file_of_its_own_and_comes_back_byte_for_byte(tmp_pat
     change(journal, "a.pdf", large, b"x")
     assert [file.name for file in (tmp_path / "journal" / "images").iterdir()] == [version_of(large)]
     assert kept(journal, large) == large
+
+
+def test_a_journal_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal", JournalOptions())
+    old = change(journal, "a.md", b"a", b"b")
+    journal.close()
+    with sqlite3.connect(tmp_path / "journal" / "journal.db") as database:
+        database.executescript("DROP TABLE request; PRAGMA user_version = 1;")
+    database.close()
+    mark = RequestMark("key", "call")
+    new = journal.begin(replace(draft("b.md", b"1", b"2"), request=mark), [image(b"1")])
+    assert journal.made_by("key", NOW - timedelta(days=1)) == []  # not before it has happened
+    journal.complete(new)
+    assert journal.made_by("key", NOW - timedelta(days=1)) == [(new, "call")]
+    assert journal.made_by("key", NOW) == []
+    assert [each.id for each in journal.changes(Wanted())[1]] == [new, old]
+    journal.drop(new)
+    assert journal.made_by("key", NOW - timedelta(days=1)) == []
 
 
 def test_nobody_but_the_owner_can_read_the_journal(tmp_path: Path) -> None:

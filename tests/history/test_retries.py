@@ -1,6 +1,7 @@
 """A call that is sent again under its own key happens once, on both surfaces and across restarts."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -8,11 +9,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
 from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
+from operations.errors import VaultError
 from operations.invoke import invoke
 from operations.notes import AppendInput
+from operations.store.feed_tables import remembered_requests
 from operations.store.paths import VaultPath
 from tests.harness import NOW, Answer, Server, fill, serving
 
@@ -111,6 +115,52 @@ def test_a_key_outlives_a_restart_for_a_day_and_belongs_to_its_caller(folder: Pa
     with serving(folder / "vault", folder / "state", now=NOW + timedelta(hours=25)) as server:
         invoke(append, server.vault, caller, args)
         assert server.stored("Log.md") == b"# Log\n\n- line\n- line\n- line\n"
+
+
+def lose_answers(server: Server) -> None:
+    """As a kill between a change and its answer does."""
+    with server.vault.feed.database.write() as connection:
+        connection.execute(delete(remembered_requests))
+
+
+def test_a_change_whose_answer_was_lost_is_not_made_again(server: Server) -> None:
+    post(server, "lost")
+    lose_answers(server)
+    change = server.http("GET", "/history").json["changes"][0]["id"]
+    refused = post(server, "lost")
+    assert (refused.status, refused.code) == (412, "precondition_failed")
+    assert refused.json["error"] == (
+        f"the call with the key 'lost' was carried out already as change {change}, and its answer was lost; "
+        "nothing was changed again; GET /history/<change_id> shows what it did"
+    )
+    assert post(server, "lost", "- other\n").code == "invalid_parameter"
+    assert server.stored("Log.md") == b"# Log\n\n- line\n"
+    assert post(server, "new").status == 200
+
+
+def test_a_lost_answer_is_of_one_caller_and_of_a_day(folder: Path) -> None:
+    append = next(operation for operation in OPERATIONS if operation.name == "vault_append")
+    args = AppendInput(path=VaultPath("Log.md"), content="- line")
+    caller = Caller("flow", Surface.MCP, request_key="k")
+    with serving(folder / "vault", folder / "state") as server:
+        invoke(append, server.vault, caller, args)
+        lose_answers(server)
+        invoke(append, server.vault, replace(caller, principal="another"), args)
+    with serving(folder / "vault", folder / "state", now=NOW + timedelta(hours=23)) as server:
+        with pytest.raises(VaultError, match="was carried out already") as refused:
+            invoke(append, server.vault, caller, args)
+        assert re.search("as change [0-9a-f]{16}, and", refused.value.message)
+    with serving(folder / "vault", folder / "state", now=NOW + timedelta(hours=25)) as server:
+        invoke(append, server.vault, caller, args)
+        assert server.stored("Log.md") == b"# Log\n\n- line\n- line\n- line\n"
+
+
+def test_without_a_journal_a_lost_answer_is_lost(folder: Path) -> None:
+    with serving(folder / "vault", folder / "state", {"VAULT_MCP_JOURNAL__ENABLED": "false"}) as server:
+        post(server, "k")
+        lose_answers(server)
+        assert post(server, "k").status == 200
+        assert server.stored("Log.md") == b"# Log\n\n- line\n- line\n"
 
 
 def test_calls_at_the_same_moment_happen_once(server: Server) -> None:

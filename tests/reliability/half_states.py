@@ -2,7 +2,8 @@
 
 Every round begins with the same vault. A child opens it and carries out one change; it is killed at a random moment,
 or at a random call of the system. A second child opens the vault as a start does. The files must then be as before the
-change or as after it, and when the journal was left open, `recovered` must say what became of it.
+change or as after it, and when the journal was left open, `recovered` must say what became of it. A third child sends
+the call again under the key of the first: the change must then have happened once.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +25,9 @@ from app.opening import open_vault
 from app.settings.loading import load_settings
 from operations.caller import Caller, Surface
 from operations.catalogue import OPERATIONS
+from operations.errors import VaultError
 from operations.invoke import invoke
+from operations.registry import OperationResult
 from operations.store.journal import Journal
 from operations.store.journal_records import JournalOptions, Wanted
 from operations.vault import Vault
@@ -55,6 +59,7 @@ CHANGES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
 _CALLS: Final = ("write", "fsync", "rename", "link", "unlink", "rmdir", "mkdir")
 _READY_SECONDS: Final = 30.0
 CALLER: Final = Caller("static", Surface.MCP)
+RETRYING: Final = replace(CALLER, request_key="the call")
 
 
 def opened(folder: Path) -> Vault:
@@ -73,10 +78,18 @@ def opened(folder: Path) -> Vault:
     return vault
 
 
-def call(vault: Vault, name: str, arguments: Mapping[str, Any]) -> None:
+def call(vault: Vault, name: str, arguments: Mapping[str, Any], caller: Caller = CALLER) -> OperationResult:
     """Run one operation."""
     operation = next(each for each in OPERATIONS if each.name == name)
-    invoke(operation, vault, CALLER, operation.input_model.model_validate(arguments))
+    return invoke(operation, vault, caller, operation.input_model.model_validate(arguments))
+
+
+def retried(vault: Vault, change: str) -> OperationResult:
+    """Run a change, under a key of its own; the change that an undo takes back is the oldest there is."""
+    name, arguments = CHANGES[change]
+    if change == "undo":
+        arguments = {"change_id": vault.journal.changes(Wanted())[1][-1].id}
+    return call(vault, name, arguments, RETRYING)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -124,15 +137,13 @@ def changing(folder: Path, change: str, *, die_at: int | None = None) -> Callabl
 
     def act(writing: int) -> None:
         vault = opened(folder)
-        name, arguments = CHANGES[change]
         if change == "undo":
             call(vault, *CHANGES["move"])
-            arguments = {"change_id": vault.journal.changes(Wanted(limit=1))[1][0].id}
             note_files(folder)
         counted = count_calls(die_at)
         started = time.monotonic()
         os.write(writing, b"+")
-        call(vault, name, arguments)
+        retried(vault, change)
         os.write(writing, json.dumps([time.monotonic() - started, next(counted)]).encode())
 
     return act
@@ -179,6 +190,21 @@ def starting(folder: Path) -> Callable[[int], None]:
     return act
 
 
+def sending_again(folder: Path, change: str) -> Callable[[int], None]:
+    """A child that sends the call again, and tells what it was answered."""
+
+    def act(writing: int) -> None:
+        vault = opened(folder)
+        try:
+            answer = "replayed" if getattr(retried(vault, change), "replayed", None) else "carried out"
+        except VaultError as refusal:
+            answer = refusal.code.value
+        vault.close()
+        os.write(writing, answer.encode())
+
+    return act
+
+
 def peeked(folder: Path) -> list[str]:
     """The changes that the kill left open."""
     journal = Journal(folder / "state" / "journal", JournalOptions())
@@ -194,11 +220,11 @@ def fresh(base: Path, folder: Path) -> None:
     shutil.copytree(base, folder)
 
 
-def judged(folder: Path, before: dict[str, bytes], after: dict[str, bytes]) -> dict[str, Any]:
-    """Start anew and compare.
+def judged(folder: Path, change: str, before: dict[str, bytes], after: dict[str, bytes]) -> dict[str, Any]:
+    """Start anew and compare; then send the call again.
 
     Raises:
-        AssertionError: A half state, or one that nothing explains.
+        AssertionError: A half state, one that nothing explains, or a change that happened twice or not at all.
     """
     told: dict[str, Any] = json.loads(forked(starting(folder)))
     found = files_of(folder)
@@ -208,6 +234,9 @@ def judged(folder: Path, before: dict[str, bytes], after: dict[str, bytes]) -> d
     assert told["left"] == 0, told
     for said in told["recovered"]:
         assert is_after if "is complete" in said else is_before, (said, sorted(found))
+    told["answer"] = forked(sending_again(folder, change)).decode()
+    assert told["answer"] in (("replayed", "precondition_failed") if is_after else ("carried out",)), told
+    assert files_of(folder) == after, f"not once: {told}"
     return told
 
 
@@ -237,9 +266,9 @@ def main() -> None:
             forked(changing(folder, change), moment=moments.uniform(0, seconds))
         else:
             forked(changing(folder, change, die_at=moments.randrange(calls)))
-        told = judged(folder, before, after)
+        told = judged(folder, change, before, after)
         for end in told["recovered"] or ["nothing was open"]:
-            name = f"{change}: {end.rpartition(': it ')[2]}"
+            name = f"{change}: {end.rpartition(': it ')[2]}; then {told['answer']}"
             ends[name] = ends.get(name, 0) + 1
     print(json.dumps(ends, indent=1))  # noqa: T201 - the result
 
