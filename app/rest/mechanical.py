@@ -21,6 +21,7 @@ from app.routes import TemplateRoute
 from app.runtime import Runtime
 from operations.caller import Surface
 from operations.errors import ErrorCode, VaultError
+from operations.invoke import require_right
 from operations.registry import Operation, OperationResult, Route
 
 VERSION = "expected_version"
@@ -95,6 +96,8 @@ def _http_route(runtime: Runtime, operation: Operation, route: Route) -> Templat
     takes_version = VERSION in operation.input_model.model_fields
 
     async def endpoint(request: Request) -> Response:
+        caller = runtime.caller(request.scope, Surface.REST)
+        require_right(operation, runtime.vault, caller)  # before the arguments, of which a forbidden one tells nothing
         given: dict[str, JsonValue] = {"path": path_below(request, prefix.encode())} if takes_path else {}
         given |= {name: request.path_params[name] for name in segments}
         if takes_version and (version := expected_version(request)) is not None:
@@ -110,7 +113,7 @@ def _http_route(runtime: Runtime, operation: Operation, route: Route) -> Templat
         else:
             given |= _switches(query, operation)
             args = input_from_body(operation.input_model, await request.body(), given)
-        result = await runtime.invoke(operation, runtime.caller(request.scope, Surface.REST), args)
+        result = await runtime.invoke(operation, caller, args)
         response = _bare_response(result, route.bare) if route.bare else json_response(result)
         if (stored := getattr(result, "version", None)) is not None and operation.writes:
             response.headers["ETag"] = f'"{stored}"'

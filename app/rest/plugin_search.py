@@ -46,6 +46,7 @@ class PluginSearch:
         if media_type == DATAVIEW:
             raise VaultError(ErrorCode.NEEDS_OBSIDIAN, _instead_of_dataview(caller))
         operation = self._runtime.operation("vault_search")
+        require_right(operation, self._runtime.vault, caller)
         args = input_from_body(SearchInput, body, {})
         return json_response(await self._runtime.invoke(operation, caller, args))
 

@@ -115,9 +115,7 @@ class World:
 
     def keys(self) -> Keys:
         """The server's derived keys, as its owner could make them."""
-        with sqlite3.connect(self.folder / "state" / "auth.db") as connection:
-            [salt] = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
-        return Keys.derive(self.key, salt)
+        return derived_keys(self.folder / "state", self.key)
 
     def filled(self, text: str) -> str:
         """`$O`, `$KEY`, `$<client>` and `$<request>` replaced."""
@@ -524,6 +522,13 @@ def filled_values(world: World, wanted: Mapping[str, Any]) -> dict[str, Any]:
         else value
         for name, value in wanted.items()
     }
+
+
+def derived_keys(state: Path, key: str) -> Keys:
+    """The keys of the server with this state and static key."""
+    with sqlite3.connect(state / "auth.db") as connection:
+        [salt] = connection.execute("SELECT value FROM meta WHERE name = 'salt'").fetchone()
+    return Keys.derive(key, salt)
 
 
 def decoded(part: str) -> Any:
