@@ -1,9 +1,14 @@
 """`vault_server_info`: what is served, and what this caller may do."""
 
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 from operations.access import is_hidden
 from operations.caller import Caller, Profile
+from operations.errors import VaultError
+from operations.index.indexer import DOCUMENT, NOTE
+from operations.index.queries import count_kinds
+from operations.index_access import caller_scope, is_index_complete, reading_index
 from operations.kinds import Kind, kind_of
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
 from operations.store.tree import EntryKind
@@ -76,7 +81,11 @@ def server_info(vault: Vault, caller: Caller, _args: ServerInfoInput) -> ServerI
 
 
 def count_files(vault: Vault, caller: Caller) -> tuple[int, int]:
-    """Notes and documents that this caller can see."""
+    """Notes and documents that this caller can see; from the index once it is complete."""
+    if is_index_complete(vault):
+        with suppress(VaultError), reading_index(vault) as connection:
+            kinds = count_kinds(connection, caller_scope(vault, caller))
+            return kinds.get(NOTE, 0), kinds.get(DOCUMENT, 0)
     counted = dict.fromkeys(Kind, 0)
     for entry in walk(vault.tree, is_visible=lambda path, _is_folder: not is_hidden(vault, caller, path)):
         if entry.kind is EntryKind.FILE:

@@ -45,6 +45,7 @@ from operations.linking.names import is_canvas, link_key
 from operations.search.chunker import Chunk
 from operations.search.terms import delete_chunk_terms, insert_chunk_terms
 from operations.store.paths import VaultPath, as_listed, guard_path
+from operations.store.successive_reads import SuccessiveReads
 from operations.store.tree import Entry, FileState, Tree, version_of
 
 logger = logging.getLogger(__name__)
@@ -149,11 +150,14 @@ class Indexer:
         self.rules = rules
         self._chunk_file = chunk_file
 
-    def read(self, entry: Entry, known: Stamp | None = None) -> ReadFile | None:
+    def read(
+        self, entry: Entry, known: Stamp | None = None, *, reads: SuccessiveReads | None = None
+    ) -> ReadFile | None:
         """What is to be stored for a file, `None` when it is gone; nothing that a file holds makes this fail.
 
         Args:
             known: What is stored: bytes that are the same are not taken apart again (`rows` is `None` then).
+            reads: Where the file is one of many.
         """
         path, kind = entry.path, self.rules.kind_of(entry.path)
         is_searched = self.rules.is_searched(path)
@@ -164,7 +168,7 @@ class Indexer:
         if kind == FILE and not is_canvas(path) and entry.state.size > self.rules.max_searched_bytes:
             return replace(_with_problem(plain, self._too_long), is_searched=False)
         try:
-            stored = self._tree.read(path, max_bytes=self.rules.max_note_bytes)
+            stored = (reads or self._tree).read(path, max_bytes=self.rules.max_note_bytes)
         except VaultError as error:
             if error.code is ErrorCode.TOO_LARGE:
                 return _with_problem(plain, f"larger than {self.rules.max_note_bytes} bytes")

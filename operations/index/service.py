@@ -50,6 +50,7 @@ from operations.index.indexer import (
     stamps_of,
     store,
 )
+from operations.index.intake import BATCH_FILES, Intake, is_same_row
 from operations.index.lead import Lead
 from operations.index.memory import return_free_memory
 from operations.index.queries import count_rows, fact, set_fact
@@ -64,10 +65,6 @@ logger = logging.getLogger(__name__)
 
 READING_VERSION: Final = 4
 """Raised when the same file comes out in other rows; every file is read again then."""
-BATCH_FILES: Final = 64
-BATCH_SECONDS: Final = 0.3
-BATCH_CHARS: Final = 4_000_000
-"""A batch ends at the first of these bounds, so that writers wait little and memory stays small."""
 STORM_PATHS: Final = 1000
 """From so many changed paths on, comparing the whole vault is cheaper than asking for each."""
 MOVED_AT_ONCE: Final = 64
@@ -87,6 +84,10 @@ class _Progress:
     error: str | None = None
     recovered: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def count(self) -> None:
+        """One more file was read."""
+        self.done += 1
 
 
 @dataclass(slots=True)
@@ -143,10 +144,15 @@ class VaultIndex:
         self._is_working = False
         self._swap = threading.RLock()
         """Held while another database is put in place of ours."""
-        self._touched: set[str] = set()
-        """Paths that were written through while the background was reading; guarded by the writer's turn."""
         self._lead = Lead(config.cache_path)
         self._indexer = Indexer(tree, self._rules(), chunk_file)
+        self._intake = Intake(
+            tree,
+            lambda: self._database,
+            self._indexer,
+            stopping=self._stopping,
+            on_stored=lambda: self._tell(self._on_chunks),
+        )
         self._database = self._opened()
         self._watcher: Watcher | None = None
         self._threads: list[threading.Thread] = []
@@ -293,7 +299,7 @@ class VaultIndex:
         self._look_for_index_document((*changes, *(destination for _, destination in moves)))
         try:
             with self._database.write() as connection:
-                self._touched.update(changes)
+                self._intake.note_writes(changes)
                 late = self._record(connection, changes, removals, moves)
         except Exception as error:
             logger.exception("write is not indexed yet")
@@ -345,19 +351,19 @@ class VaultIndex:
         gone: dict[str, Stamp] = {}
         for path, stamp in moving.items():
             place = as_listed(destination + path[len(source) :])
-            self._touched.add(path)
+            self._intake.note_writes([path])
             if place is None or self._indexer.rules.is_hidden(place):
                 gone[path] = stamp
                 continue
             rules = self._indexer.rules
             move(connection, stamp.id, place, kind=rules.kind_of(place), is_searched=rules.is_searched(place))
-            self._touched.add(place)
+            self._intake.note_writes([place])
             places.append(place)
         self._forget(connection, gone)
         return places
 
     def _forget(self, connection: Connection, gone: dict[str, Stamp]) -> None:
-        self._touched.update(gone)
+        self._intake.note_writes(gone)
         forget(connection, [stamp.id for stamp in gone.values()])
 
     # -- background: one thread for files -----------------------------------------------------------------------------
@@ -523,47 +529,8 @@ class VaultIndex:
         return next((entry for entry in self._entries_at(path) if entry.path == path), None)
 
     def _take_in(self, entries: Sequence[Entry], known: dict[str, Stamp]) -> bool:
-        """Read and store files in batches; `False` when it was stopped."""
-        batch: list[ReadFile] = []
-        self._begin_batch()
-        began, chars = time.monotonic(), 0
-        for entry in entries:
-            if self._stopping.is_set():
-                return False
-            reading = self._indexer.read(entry, known.get(entry.path))
-            self._progress.done += 1
-            if reading is not None:
-                batch.append(reading)
-                chars += 0 if reading.rows is None else len(reading.rows.source.text)
-            is_full = len(batch) >= BATCH_FILES or chars >= BATCH_CHARS
-            if is_full or time.monotonic() - began >= BATCH_SECONDS:
-                self._store_batch(batch, known)
-                batch, chars = [], 0
-                self._begin_batch()
-                began = time.monotonic()
-                self._serve_meanwhile()
-        self._store_batch(batch, known)
-        return not self._stopping.is_set()
-
-    def _begin_batch(self) -> None:
-        with self._database.turn(background=True):
-            self._touched.clear()
-
-    def _store_batch(self, batch: Sequence[ReadFile], known: dict[str, Stamp]) -> None:
-        if not batch:
-            return
-        with self._database.write(background=True) as connection:
-            present = stamps_of(connection, [reading.path for reading in batch])
-            # Whoever wrote a file or its row meanwhile read it later than we did.
-            due = [
-                reading
-                for reading in batch
-                if reading.path not in self._touched
-                and _is_same_row(present.get(reading.path), known.get(reading.path))
-            ]
-            stored = store(connection, due, present)
-        if stored:
-            self._tell(self._on_chunks)
+        """Read and store files; `False` when it was stopped."""
+        return self._intake.take_in(entries, known, on_read=self._progress.count, between=self._serve_meanwhile)
 
     def _remove_absent(self, gone: dict[str, Stamp]) -> None:
         for start in range(0, len(gone), BATCH_FILES):
@@ -573,7 +540,7 @@ class VaultIndex:
                 absent = [
                     stamp.id
                     for path, stamp in some.items()
-                    if _is_same_row(present.get(path), stamp) and self._is_absent(path)
+                    if is_same_row(present.get(path), stamp) and self._is_absent(path)
                 ]
                 forget(connection, absent)
             if self._stopping.is_set():
@@ -631,7 +598,7 @@ class VaultIndex:
                 return False
             with self._database.write(background=True) as connection:
                 present = stamps_of(connection, [path])
-                if _is_same_row(present.get(path), known[path]):
+                if is_same_row(present.get(path), known[path]):
                     store(connection, [reading], present)
             self._tell(self._on_chunks)
         return bool(waiting)
@@ -812,15 +779,3 @@ class VaultIndex:
             other()
         except Exception:
             logger.exception("a change of the index is not told")
-
-
-def _is_same_row(present: Stamp | None, planned: Stamp | None) -> bool:
-    """Whether nobody stored another state of the file since it was looked up."""
-    if present is None or planned is None:
-        return present is planned
-    return (present.id, present.size, present.mtime_ns, present.inode) == (
-        planned.id,
-        planned.size,
-        planned.mtime_ns,
-        planned.inode,
-    )

@@ -591,24 +591,18 @@ class Tree:
         Raises:
             VaultError: `too_large` with both figures; else as `require_file`.
         """
-        fd, listed, status = self._open(path)
-        try:
-            for _ in range(_TORN_READS):
-                if status.st_size > max_bytes:
-                    raise _too_large(listed, status.st_size, max_bytes)
-                data = _read_all(fd, max_bytes + 1, expected=status.st_size)
-                before, status = status, os.fstat(fd)
-                if _is_unwritten(before, status):
-                    break
-                # Written in place meanwhile: half old and half new must not pass for a version of the note.
-                os.lseek(fd, 0, os.SEEK_SET)
-            else:
-                raise VaultError(ErrorCode.BUSY, f"'{listed}' is being written by another program; try again")
-            if len(data) > max_bytes:
-                raise _too_large(listed, len(data), max_bytes)
-            return StoredFile(listed, data, FileState.of(status))
-        finally:
-            os.close(fd)
+        return _read_opened(self._open(path), max_bytes)
+
+    def read_in(self, folder: OpenFolder, path: ResolvedPath, *, max_bytes: int) -> StoredFile:
+        """As `read`, of a file directly in a folder that is held open.
+
+        Raises:
+            VaultError: as `read`.
+        """
+        opened = folder.open_file(path.name)
+        if opened is None:
+            raise self._no_file(path)
+        return _read_opened(opened, max_bytes)
 
     @property
     def knows_what_is_at_hand(self) -> bool:
@@ -849,6 +843,28 @@ def _visible_twin(folder: OpenFolder, segment: str) -> Entry | None:
     key = _case_key(segment)
     equal = [entry for entry in folder.entries() if _case_key(entry.path.name) == key]
     return min(equal, key=lambda entry: (entry.path.name != segment, entry.path.name), default=None)
+
+
+def _read_opened(opened: tuple[int, VaultPath, os.stat_result], max_bytes: int) -> StoredFile:
+    """The whole of a file that was opened for it; closes it."""
+    fd, listed, status = opened
+    try:
+        for _ in range(_TORN_READS):
+            if status.st_size > max_bytes:
+                raise _too_large(listed, status.st_size, max_bytes)
+            data = _read_all(fd, max_bytes + 1, expected=status.st_size)
+            before, status = status, os.fstat(fd)
+            if _is_unwritten(before, status):
+                break
+            # Written in place meanwhile: half old and half new must not pass for a version of the note.
+            os.lseek(fd, 0, os.SEEK_SET)
+        else:
+            raise VaultError(ErrorCode.BUSY, f"'{listed}' is being written by another program; try again")
+        if len(data) > max_bytes:
+            raise _too_large(listed, len(data), max_bytes)
+        return StoredFile(listed, data, FileState.of(status))
+    finally:
+        os.close(fd)
 
 
 def _is_unwritten(before: os.stat_result, after: os.stat_result) -> bool:
