@@ -124,6 +124,14 @@ class Administration:
         _created, text = self._tokens.create(label, days=days, rights=rights)
         return text
 
+    def token(self, name: str) -> NamedToken:
+        """The token with this label or id.
+
+        Raises:
+            VaultError: `not_found`.
+        """
+        return self._tokens.named(name)
+
     def rows(self) -> list[TokenRow]:
         """Every token that was not revoked."""
         return [
@@ -172,7 +180,7 @@ class Administration:
         """
         principal = self._principal(name)
         self._usage.forget_calls()
-        self._policies.demote(principal)
+        self._policies.reset(principal)
 
     def _principal(self, name: str) -> str:
         if name in (STATIC, STDIO) or name.startswith(CLIENT):

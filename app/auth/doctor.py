@@ -43,6 +43,12 @@ def _origin(settings: Settings) -> Finding:
 
 def _modes(settings: Settings) -> Iterator[Finding]:
     if settings.server.state_dir is None:
+        yield Finding(
+            Verdict.WARN,
+            "state folder",
+            "nothing says where credentials are kept",
+            "name the vault (--vault, VAULT_PATH) or the folder (VAULT_MCP_SERVER__STATE_DIR)",
+        )
         return
     folder = Path(settings.server.state_dir)
     for path, mode in ((folder, "700"), (folder / FILE_NAME, "600")):

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.dialects.sqlite import insert
 
 from app.auth.database import AuthDatabase
-from app.auth.tables import policies
+from app.auth.tables import policies, resets
 from operations.caller import Profile, WriteScope, write_scope
 from operations.errors import ErrorCode, VaultError
 from operations.store.paths import FolderPath
@@ -61,6 +61,8 @@ class Policy:
 
     rights: Rights = field(default_factory=Rights)
     promoted: frozenset[str] = frozenset()
+    resets: int = 0
+    """How often its list was emptied; tools added for now before the last time are no longer on it."""
 
 
 class Policies:
@@ -97,7 +99,9 @@ class Policies:
             row = connection.execute(
                 select(policies.c.rights, policies.c.promoted).where(policies.c.principal == principal)
             ).one_or_none()
-        return Policy() if row is None else _parsed(row.rights, row.promoted)
+            emptied = connection.execute(select(resets.c.number).where(resets.c.principal == principal)).scalar()
+        policy = Policy() if row is None else _parsed(row.rights, row.promoted)
+        return replace(policy, resets=emptied or 0)
 
     def adaptive(self) -> dict[str, Policy]:
         """The policies with the profile `adaptive`, by principal; one that cannot be read is left out."""
@@ -122,19 +126,28 @@ class Policies:
         """Add tools to the stored list; the names that were not there yet."""
         return self._change_promoted(principal, add=frozenset(names))
 
-    def demote(self, principal: str, names: Iterable[str] | None = None) -> frozenset[str]:
-        """Take tools, or all, off the stored list; the names that were there."""
-        return self._change_promoted(principal, remove=None if names is None else frozenset(names))
+    def demote(self, principal: str, names: Iterable[str]) -> frozenset[str]:
+        """Take tools off the stored list; the names that were there."""
+        return self._change_promoted(principal, remove=frozenset(names))
+
+    def reset(self, principal: str) -> None:
+        """Take every tool off the list, those too that running servers added for as long as they run."""
+        with self._database.write() as connection:
+            connection.execute(policies.update().where(policies.c.principal == principal).values(promoted="[]"))
+            statement = insert(resets).values(principal=principal, number=1)
+            connection.execute(
+                statement.on_conflict_do_update(index_elements=["principal"], set_={"number": resets.c.number + 1})
+            )
 
     def _change_promoted(
-        self, principal: str, *, add: frozenset[str] = frozenset(), remove: frozenset[str] | None = frozenset()
+        self, principal: str, *, add: frozenset[str] = frozenset(), remove: frozenset[str] = frozenset()
     ) -> frozenset[str]:
         with self._database.write() as connection:
             stored = connection.execute(
                 select(policies.c.rights, policies.c.promoted).where(policies.c.principal == principal)
             ).one_or_none()
             before = frozenset[str]() if stored is None else _parsed(stored.rights, stored.promoted).promoted
-            after = (before | add) - (before if remove is None else remove)
+            after = (before | add) - remove
             if after == before:
                 return frozenset()
             text = json.dumps(sorted(after))

@@ -47,6 +47,14 @@ policies: Final = Table(
 `promoted` stands beside `rights`, as calls change it and the owner the rest.
 """
 
+resets: Final = Table(
+    "resets",
+    metadata,
+    Column("principal", Text, primary_key=True),
+    Column("number", Integer, nullable=False),
+)
+"""How often the owner emptied a principal's list: what servers added to it before, for as long as they run, is over."""
+
 usage: Final = Table(
     "usage",
     metadata,

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from app.auth.policies import Policies, Policy
@@ -17,6 +18,15 @@ PROMOTED_AT: Final = 3
 """Calls after which a tool is added to the lists that adapt."""
 
 
+@dataclass(frozen=True, slots=True)
+class _ForNow:
+    """Tools that a credential activated in this process."""
+
+    tools: frozenset[str]
+    resets: int
+    """As of its policy then; the owner's next reset ends them."""
+
+
 class StoredToolUse:
     """Counts and promotions of one process over the stored ones. Safe to use from many threads."""
 
@@ -24,7 +34,7 @@ class StoredToolUse:
         self._policies = policies
         self._usage = usage
         self._lock = threading.Lock()
-        self._for_now: dict[str, frozenset[str]] = {}
+        self._for_now: dict[str, _ForNow] = {}
         self._on_change: list[Callable[[], None]] = []
 
     def on_change(self, told: Callable[[], None]) -> None:
@@ -34,7 +44,7 @@ class StoredToolUse:
     def promoted(self, credential: str, policy: Policy) -> frozenset[str]:
         """The tools added to a list: those stored, and those activated since the process started."""
         with self._lock:
-            return policy.promoted | self._for_now.get(credential, frozenset())
+            return policy.promoted | self._activated(credential, policy.resets)
 
     def calls(self) -> Mapping[str, int]:
         """How often each tool was used, by whomever."""
@@ -48,14 +58,21 @@ class StoredToolUse:
             stored = len(self._policies.promote(caller.credential, names))
         else:
             stored = 0
-            with self._lock:
-                before = self._for_now.get(caller.credential, frozenset())
-                self._for_now[caller.credential] = before.union(names)
+            self._activate_for_now(caller.credential, names)
         logger.info(
             "tools activated", extra={"principal": caller.principal, "tools": sorted(names), "persisted": stored}
         )
         self._tell()
         return stored
+
+    def _activate_for_now(self, credential: str, names: Collection[str]) -> None:
+        resets = self._policies.of(credential).resets
+        with self._lock:
+            self._for_now[credential] = _ForNow(self._activated(credential, resets).union(names), resets)
+
+    def _activated(self, credential: str, resets: int) -> frozenset[str]:
+        known = self._for_now.get(credential)
+        return known.tools if known is not None and known.resets == resets else frozenset()
 
     def came(self, caller: Caller, kind: Kind) -> None:
         """Note a request."""

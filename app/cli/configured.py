@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from app.auth.database import AuthDatabase
     from app.settings.model import Settings
     from operations.vault import Vault
 
@@ -47,6 +48,31 @@ def settings_of(
     folder = _sample_vault(Path.cwd())
     typer.echo(f"No vault was named: serving the sample vault in {folder}", err=True)
     return load_settings(str(folder), environ)
+
+
+@contextmanager
+def auth_opened(vault: str | None) -> "Generator[tuple[Settings, AuthDatabase]]":
+    """The settings and the file of credentials of a state folder; a vault is needed only to find that folder.
+
+    Raises:
+        ConfigError: Neither the folder nor a vault is named, or the file cannot be used.
+    """
+    import app.auth.oauth.tables  # noqa: F401 - declares them, so that the file has them
+    from app.auth.database import AuthDatabase
+    from app.settings.declaring import ConfigError
+    from operations.store.locks import state_folder
+
+    settings = settings_of(vault, required=False)
+    if settings.server.state_dir is None:
+        raise ConfigError(
+            "server.state_dir: nothing says whose credentials are meant; name the vault (--vault, VAULT_PATH) "
+            "or the state folder (VAULT_MCP_SERVER__STATE_DIR)"
+        )
+    database = AuthDatabase.of_state(state_folder(settings.server.state_dir))
+    try:
+        yield settings, database
+    finally:
+        database.close()
 
 
 def log_to_stderr(settings: "Settings", *, secret: str | None = None, quiet: bool = False) -> None:

@@ -11,6 +11,7 @@ from typing import NoReturn
 import typer
 
 from app.cli.checking import check
+from app.cli.client_entries import client_config
 from app.cli.configuration import config, doctor, openapi
 from app.cli.evaluation import evaluate_queries
 from app.cli.indexing import index
@@ -40,6 +41,7 @@ app.add_typer(tokens)
 app.add_typer(grant)
 app.add_typer(client)
 app.add_typer(auth)
+app.command("client-config")(client_config)
 app.command()(config)
 app.command()(openapi)
 app.command()(doctor)

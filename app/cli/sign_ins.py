@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.configured import settings_of
+from app.cli.configured import auth_opened, settings_of
 from app.cli.tokens import VaultOption
 
 if TYPE_CHECKING:
-    from app.auth.database import AuthDatabase
     from app.auth.oauth.administration import SignIns
     from app.settings.model import Settings
 
@@ -77,7 +76,7 @@ def edge_key(*, vault: VaultOption = None) -> None:
 
     An edge answers 401 and never 403, and passes expired tokens on. The static key cannot be found from this one.
     """
-    with _opened(vault) as (settings, database):
+    with auth_opened(vault) as (settings, database):
         from app.auth.oauth.key_ring import KeyRing
         from app.settings.configs import require_api_key
 
@@ -90,7 +89,7 @@ def edge_key(*, vault: VaultOption = None) -> None:
 @auth.command()
 def sweep(*, vault: VaultOption = None) -> None:
     """Forget what nobody can use any more, as a running server does every hour."""
-    with _opened(vault) as (settings, database):
+    with auth_opened(vault) as (settings, database):
         from app.auth.oauth.sweeps import sweep as sweep_database
 
         swept = sweep_database(database, _config(settings), time.time())
@@ -103,7 +102,7 @@ def examine_auth(*, vault: VaultOption = None) -> None:
     from app.auth.doctor import examine_access
     from app.cli.findings import report
 
-    report(examine_access(settings_of(vault)))
+    report(examine_access(settings_of(vault, required=False)))
 
 
 def _show(rows: Sequence[Any], *, as_json: bool) -> None:
@@ -136,23 +135,7 @@ def _config(settings: "Settings") -> Any:
 
 @contextmanager
 def _sign_ins(vault: str | None) -> "Generator[SignIns]":
-    with _opened(vault) as (_settings, database):
+    with auth_opened(vault) as (_settings, database):
         from app.auth.oauth.administration import SignIns
 
         yield SignIns(database, time.time)
-
-
-@contextmanager
-def _opened(vault: str | None) -> "Generator[tuple[Settings, AuthDatabase]]":
-    from pathlib import Path
-
-    import app.auth.oauth.tables  # noqa: F401 - declares them, so that the file has them
-    from app.auth.database import AuthDatabase
-    from operations.store.locks import state_folder
-
-    settings = settings_of(vault)
-    database = AuthDatabase.of_state(state_folder(Path(str(settings.server.state_dir))))
-    try:
-        yield settings, database
-    finally:
-        database.close()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.configured import settings_of
+from app.cli.configured import auth_opened
 
 if TYPE_CHECKING:
     from app.auth.administration import Administration
@@ -139,15 +139,7 @@ def reset(name: NameArgument, *, vault: VaultOption = None) -> None:
 
 @contextmanager
 def _administration(vault: str | None) -> "Generator[Administration]":
-    from pathlib import Path
-
     from app.auth.administration import Administration
-    from app.auth.database import AuthDatabase
-    from operations.store.locks import state_folder
 
-    settings = settings_of(vault)
-    database = AuthDatabase.of_state(state_folder(Path(str(settings.server.state_dir))))
-    try:
+    with auth_opened(vault) as (settings, database):
         yield Administration(database, settings)
-    finally:
-        database.close()

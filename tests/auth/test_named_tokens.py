@@ -233,7 +233,7 @@ def test_promotions_and_rights_do_not_overwrite_each_other(database: AuthDatabas
     policy = policies.of("t")
     assert policy.rights.profile is Profile.CORE
     assert policy.promoted == {"vault_read", "vault_move"}
-    assert policies.demote("t") == {"vault_read", "vault_move"}
+    assert policies.demote("t", ["vault_read", "vault_move"]) == {"vault_read", "vault_move"}
 
 
 @pytest.mark.parametrize(

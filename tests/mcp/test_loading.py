@@ -19,6 +19,7 @@ from operations.catalogue import OPERATIONS
 from operations.vault import utc_now
 from tests.harness import Server, fill, serving
 from tests.mcp.wire import MODERN
+from tests.security.commands import vault_mcp
 from tests.streams import Stream
 
 CORE = [operation.name for operation in OPERATIONS if operation.core]
@@ -136,6 +137,17 @@ def test_rights_that_break_while_the_server_runs_deny_everything(tmp_path: Path)
         assert (answer.status, answer.code) == (500, "internal")
         assert "note" not in answer.json["error"].partition(" ")[0]
         assert server.http("POST", "/mcp").status == 500
+
+
+def test_a_reset_from_another_process_takes_what_was_loaded_for_now_off_the_list(tmp_path: Path) -> None:
+    with server_of(tmp_path, Rights(profile=Profile.CORE)) as server:
+        at_first = listed(server)
+        server.tool("activate_tools", {"names": ["vault_get_canvas"]})
+        assert "vault_get_canvas" in listed(server)
+        vault_mcp(["token", "reset", "t"], vault=tmp_path / "vault", state=tmp_path / "state")
+        assert listed(server) == at_first
+        server.tool("activate_tools", {"names": ["vault_move"]})
+        assert set(listed(server)) - set(at_first) == {"vault_move"}
 
 
 def test_a_listening_stream_ends_with_its_token(tmp_path: Path) -> None:

@@ -103,3 +103,18 @@ def test_the_doctor_of_access_finds_what_is_open(flows: Flows, owner: Owner) -> 
     assert "bad   file modes" in bad.stdout
     assert "warn  key: it is weak" in bad.stdout
     assert "warn  hosts" in bad.stdout
+
+
+@pytest.mark.parametrize("command", ["token list", "grant list", "client list", "auth sweep", "auth doctor"])
+def test_the_state_folder_alone_says_whose_credentials_are_meant(owner: Owner, tmp_path: Path, command: str) -> None:
+    (tmp_path / "state").mkdir(mode=0o700)
+    done = owner.run(command, VAULT_PATH="")
+    assert (done.returncode, "vault.path" in done.stderr) == (0, False), done.stderr
+
+
+@pytest.mark.parametrize("command", ["token list", "grant list", "client list"])
+def test_without_vault_and_state_folder_a_command_says_what_to_name(owner: Owner, tmp_path: Path, command: str) -> None:
+    (tmp_path / "state").mkdir(mode=0o700)
+    done = owner.run(command, VAULT_PATH="", VAULT_MCP_SERVER__STATE_DIR="")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "name the vault (--vault, VAULT_PATH) or the state folder (VAULT_MCP_SERVER__STATE_DIR)" in done.stderr
