@@ -11,6 +11,7 @@ from app.auth.access import Access
 from app.auth.gate import Gate
 from app.auth.gate_policy import gate_policy, startup_warnings
 from app.auth.limits import Limits
+from app.auth.oauth.key_ring import KeyRing
 from app.auth.static_key import StaticKey
 from app.health import health_routes
 from app.mcp.alias_tables import aliases_of
@@ -20,6 +21,7 @@ from app.mcp.stored_lists import StoredLists
 from app.mcp.transport import McpFacade
 from app.metrics import RequestFigures, metrics_routes
 from app.opening import open_vault
+from app.readiness import readiness
 from app.rest.contract import build_contract, contract_yaml
 from app.rest.errors import render_refusal, render_unknown_route, render_wrong_method
 from app.rest.events import event_routes
@@ -34,6 +36,11 @@ from app.runtime import Runtime
 from app.settings.configs import check_tool_names, require_api_key
 from app.settings.model import Settings
 from app.signing_in import Outside, SignIn, limit_figures, sweeping
+from app.ui.cookies import SessionCookie
+from app.ui.owner import Owner
+from app.ui.people import People
+from app.ui.routes import StatusPage
+from app.ui.sessions import Sessions
 from app.webhooks import Webhooks, hooks_of
 from app.workers import Workers
 from operations.caller import Caller, Surface
@@ -110,7 +117,12 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
     opened = open_vault(settings) if vault is None else vault
     access = Access(settings, opened.state_dir, opened.clock, switched_off(settings))
     policy = gate_policy(settings, access.credentials(key).principal_of)
-    limits = Limits(limit_figures(settings), lambda: opened.clock().timestamp())
+
+    def seconds() -> float:
+        return opened.clock().timestamp()
+
+    limits = Limits(limit_figures(settings), seconds)
+    ring = KeyRing(access.database, require_api_key(settings), seconds)
     runtime = Runtime(
         vault=opened,
         operations={operation.name: operation for operation in operations},
@@ -118,7 +130,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         callers=access.callers,
         tool_use=access.tool_use,
     )
-    sign_in = SignIn(settings, runtime, access.database, access.policies, limits, outside or Outside())
+    sign_in = SignIn(settings, runtime, access.database, access.policies, limits, outside or Outside(), ring)
     authorization = sign_in.authorization_server()
     policy = sign_in.taught(policy, authorization)
     mcp = McpFacade(
@@ -140,8 +152,9 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         swept = await runtime.in_pool(sweep_leftovers, opened.tree, LEFTOVER_SECONDS)
         if swept:
             logger.warning("removed temporary files that a crash left", extra={"files": swept})
+        await runtime.in_pool(ring.settle)
         if authorization is not None:
-            await runtime.in_pool(authorization.settle)
+            await runtime.in_pool(authorization.sweep)
         opened.start()
         async with (
             access.run(),
@@ -171,6 +184,13 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         # Takes almost half a second, and most servers are never asked for it.
         return contract_yaml(build_contract(operations, package_version()))
 
+    people = People(
+        runtime.workers,
+        Sessions(access.database, ring, seconds),
+        SessionCookie(settings.server.public_url),
+        sign_in.key_guard(),
+    )
+    owner = Owner(runtime, access, lambda caller: readiness(runtime, caller, warnings, webhooks))
     vault_routes = VaultRoutes(runtime)
     routes: list[TemplateRoute] = [
         *vault_routes.routes(),
@@ -183,6 +203,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         *health_routes(runtime, contract, warnings, webhooks),
         *sign_in.routes(authorization),
         *(() if figures is None else metrics_routes(runtime, figures)),
+        *(StatusPage(owner, people).routes() if settings.server.status_page else ()),
     ]
     # Routes are tried in their order: the surface with one URL, then the one with most.
     app.router.routes.extend([*mcp.routes(), *routes])

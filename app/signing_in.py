@@ -18,6 +18,7 @@ from app.auth.limits import LimitFigures, Limits
 from app.auth.oauth.bearers import bearer_verifier
 from app.auth.oauth.config import oauth_config
 from app.auth.oauth.documents import resource_metadata_url, resource_routes
+from app.auth.oauth.key_ring import KeyRing
 from app.auth.oauth.openid import OpenIdProvider, openid_config
 from app.auth.oauth.server import AuthorizationServer
 from app.auth.policies import Policies
@@ -57,6 +58,7 @@ class SignIn:
     policies: Policies
     limits: Limits
     outside: Outside
+    ring: KeyRing
 
     def clock(self) -> float:
         """Seconds since 1970, by the vault's clock."""
@@ -71,17 +73,20 @@ class SignIn:
         config = oauth_config(self.settings)
         if config is None:
             return None
-        key = require_api_key(self.settings)
         return AuthorizationServer(
             config,
             self.database,
-            key,
+            self.ring,
             workers=self.runtime.workers,
             clock=self.clock,
-            key_guard=TypedKeys(StaticKey(key), self.limits.wrong_keys),
+            key_guard=self.key_guard(),
             web=self.outside.web,
             openid=self._openid(),
         )
+
+    def key_guard(self) -> TypedKeys:
+        """What judges keys that people type; wrong ones count together, on whichever page."""
+        return TypedKeys(StaticKey(require_api_key(self.settings)), self.limits.wrong_keys)
 
     def taught(self, policy: GatePolicy, server: AuthorizationServer | None) -> GatePolicy:
         """The policy that takes the tokens there are, and says where to get one.

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from app.auth.hosts import AllowedOrigins
-from app.auth.route_kinds import RouteKind
+from app.auth.hosts import AllowedOrigins, parse_origin
+from app.auth.route_kinds import SEEN_KINDS, RouteKind
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -28,11 +28,11 @@ class CrossOrigin:
     mcp: AllowedOrigins
     rest: AllowedOrigins
     own: AllowedOrigins
-    """The server's own pages: the only ones that may send the consent form."""
+    """The server's own pages: the only ones that may send its forms."""
 
     def headers(self, kind: RouteKind, values: list[bytes]) -> Headers:
         """What an answer to a request with these Origin values carries."""
-        if kind is RouteKind.PAGE:
+        if kind in SEEN_KINDS:
             return []
         if kind in (RouteKind.DISCOVERY, RouteKind.CLIENT):
             allow_all = [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", _OAUTH_EXPOSED)]
@@ -49,13 +49,31 @@ class CrossOrigin:
             )
         return headers
 
-    def refuses(self, kind: RouteKind, method: str, values: list[bytes]) -> bool:
-        """Whether a page is refused before anything is done; requests without an Origin come from no page."""
+    def refuses(self, kind: RouteKind, method: str, values: list[bytes], hosts: list[bytes]) -> bool:
+        """Whether a page is refused before anything is done; requests without an Origin come from no page.
+
+        Args:
+            hosts: The Host values; of a guarded kind one that is allowed.
+        """
         if not values:
             return False
         if kind is RouteKind.MCP:
             return not _is_listed(self.mcp, values)
-        return kind is RouteKind.PAGE and method == "POST" and not _is_listed(self.own, values)
+        if kind not in SEEN_KINDS or method != "POST" or _is_listed(self.own, values):
+            return False
+        return kind is RouteKind.PAGE or not self._is_same(values, hosts)
+
+    def _is_same(self, values: list[bytes], hosts: list[bytes]) -> bool:
+        """Whether a page lies at the very address it asks. Counts where no name stands above the others: without a
+        public origin, or with a loopback one, which has as many names as the loopback (decision 0065).
+        """
+        if not all(origin.is_loopback for origin in self.own.origins):
+            return False
+        try:
+            origin = parse_origin(_only(values))
+            return origin == parse_origin(f"{origin.scheme}://{_only(hosts)}")
+        except ValueError:
+            return False
 
 
 def preflight_headers(kind: RouteKind, response: Headers, asked: bytes | None) -> Headers:
@@ -73,6 +91,16 @@ def preflight_headers(kind: RouteKind, response: Headers, asked: bytes | None) -
     if asked is not None and _HEADER_NAMES.fullmatch(asked):
         headers.append((b"access-control-allow-headers", asked))
     return headers
+
+
+def _only(values: list[bytes]) -> str:
+    """The one value of a header.
+
+    Raises:
+        ValueError: There are more.
+    """
+    [value] = values
+    return value.decode("latin-1")
 
 
 def _is_listed(allowed: AllowedOrigins, values: list[bytes]) -> bool:

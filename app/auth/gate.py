@@ -45,7 +45,7 @@ class Gate:
 
     Add it as the outermost middleware of the app (`app.add_middleware(Gate, policy=…)`), not around it: the framework's
     own last resort answers a failure in plain text before a layer outside of it can.
-    Sets `request_id` and `principal` in the request's state.
+    Sets `request_id`, `address` and `principal` in the request's state.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class _Exchange:
         if self._kind in GUARDED_KINDS:
             self._check_host(lists[b"host"])
         self._response_headers += self._policy.cross_origin.headers(self._kind, origin)
-        if self._policy.cross_origin.refuses(self._kind, method, origin):
+        if self._policy.cross_origin.refuses(self._kind, method, origin, lists[b"host"]):
             raise Refused(
                 ErrorCode.ORIGIN_NOT_ALLOWED,
                 "pages of this origin may not call this server; its owner can add the origin to server.cors_origins",
@@ -182,6 +182,7 @@ class _Exchange:
         self._check_rate(method)
         state = self._scope.setdefault("state", {})
         state["request_id"] = self._request_id
+        state["address"] = self._address
         if self._kind not in OPEN_KINDS and (method, self._path) not in self._policy.open_routes:
             self._principal = await self._authenticated(lists[b"authorization"])
             self._check_principal_rate(self._principal)

@@ -8,7 +8,7 @@ from app.auth.credentials import Principal, Verifier, static_key_verifier
 from app.auth.cross_origin import CrossOrigin
 from app.auth.hosts import AllowedHosts, AllowedOrigins
 from app.auth.request_body import BodyLimit
-from app.auth.route_kinds import OPEN_KINDS, RouteKind, route_kind
+from app.auth.route_kinds import OPEN_KINDS, SEEN_KINDS, RouteKind, route_kind
 from app.auth.static_key import StaticKey, weakness_of
 from app.settings.configs import require_api_key
 from app.settings.model import Settings
@@ -53,7 +53,7 @@ class GatePolicy:
         """The limit of a request's body, by route (§4.6)."""
         kind = route_kind(path)
         if kind in OPEN_KINDS:
-            return BodyLimit(CONSENT_BYTES if kind is RouteKind.PAGE else OAUTH_BYTES, self.body_seconds)
+            return BodyLimit(CONSENT_BYTES if kind in SEEN_KINDS else OAUTH_BYTES, self.body_seconds)
         if kind is RouteKind.MCP:
             return BodyLimit(self.max_mcp_bytes, self.body_seconds)
         if method == "PUT" and (path.startswith("/files/") or self._is_document(path)):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.auth.cross_origin import Headers
-from app.auth.oauth.pages import message_page
-from app.auth.route_kinds import RouteKind
+from app.auth.route_kinds import SEEN_KINDS, RouteKind
+from app.pages import message_page
 from operations.errors import ErrorCode
 
 _JSON: Final = (b"content-type", b"application/json")
@@ -23,7 +23,7 @@ class Refused(Exception):  # noqa: N818 - it carries an answer, it is no fault o
 
     def rendered(self, kind: RouteKind) -> tuple[Headers, bytes]:
         """Headers and body of the answer."""
-        if kind is RouteKind.PAGE and self.code is ErrorCode.RATE_LIMITED:
+        if kind in SEEN_KINDS and self.code is ErrorCode.RATE_LIMITED:
             page = message_page("Too many requests", self.message)
             return [*(pair for pair in page.raw_headers if pair[0] != b"content-length"), *self.headers], bytes(
                 page.body

@@ -15,6 +15,8 @@ class RouteKind(Enum):
     """OAuth routes that a client's program calls: `/token`, `/register`, `/revoke`."""
     PAGE = "page"
     """OAuth routes that a person's browser opens."""
+    STATUS = "status"
+    """The status page and its forms: open, as they ask for a session of their own."""
 
 
 _DISCOVERY: Final = frozenset({
@@ -24,6 +26,8 @@ _DISCOVERY: Final = frozenset({
 _SCOPED_DISCOVERY: Final = "/.well-known/oauth-protected-resource/mcp/only/"
 _CLIENT: Final = frozenset({"/token", "/register", "/revoke"})
 _PAGES: Final = frozenset({"/authorize", "/oauth/consent", "/oauth/oidc/callback"})
+SIGN_IN_PATH: Final = "/ui/sign-in"
+_STATUS: Final = frozenset({"/", SIGN_IN_PATH, "/ui/sign-out", "/ui/undo", "/ui/revoke"})
 
 
 def route_kind(path: str) -> RouteKind:
@@ -34,21 +38,25 @@ def route_kind(path: str) -> RouteKind:
         return RouteKind.CLIENT
     if path in _PAGES:
         return RouteKind.PAGE
+    if path in _STATUS:
+        return RouteKind.STATUS
     if path in _DISCOVERY or path.startswith(_SCOPED_DISCOVERY):
         return RouteKind.DISCOVERY
     return RouteKind.REST
 
 
-OPEN_KINDS: Final = frozenset({RouteKind.DISCOVERY, RouteKind.CLIENT, RouteKind.PAGE})
-"""Routes that need no bearer credential; without an authorization server there are none of them: 404."""
-GUARDED_KINDS: Final = frozenset({RouteKind.MCP, RouteKind.CLIENT, RouteKind.PAGE})
+SEEN_KINDS: Final = frozenset({RouteKind.PAGE, RouteKind.STATUS})
+"""Routes that answer a person with a page."""
+OPEN_KINDS: Final = frozenset({RouteKind.DISCOVERY, RouteKind.CLIENT}) | SEEN_KINDS
+"""Routes that need no bearer credential; those of a part that is switched off are not there: 404."""
+GUARDED_KINDS: Final = frozenset({RouteKind.MCP, RouteKind.CLIENT}) | SEEN_KINDS
 """Routes that answer to this server's names alone, against DNS rebinding."""
 
 
 def is_limited(path: str, method: str) -> bool:
-    """Whether requests to a path are counted against the limit of OAuth routes (§4.8)."""
+    """Whether requests to a path are counted against the limit of routes that anybody may ask (§4.8)."""
     if method == "OPTIONS":
         return False
-    if path == "/oauth/consent":
+    if path in ("/oauth/consent", SIGN_IN_PATH):
         return method == "POST"
     return path in _CLIENT or path in _PAGES

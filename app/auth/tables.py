@@ -73,3 +73,13 @@ tool_calls: Final = Table(
     Column("calls", Integer, nullable=False),
 )
 """How often each tool was used, by whomever (mcp-surface §7.4)."""
+
+ui_sessions: Final = Table(
+    "ui_sessions",
+    metadata,
+    Column("handle_sha256", LargeBinary, primary_key=True),
+    Column("created_at", Integer, nullable=False),
+    Column("last_used_at", Integer, nullable=False),
+    Column("expires_at", Integer, nullable=False),
+)
+"""People who are signed in to the status page."""

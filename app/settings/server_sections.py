@@ -73,6 +73,8 @@ class ServerSettings(Section):
     """Tools that do not exist; an unknown name refuses to start."""
     metrics: Switch = False
     """`/metrics` for Prometheus, for a credential without limits."""
+    status_page: Switch = True
+    """The page at `/`: how the server stands, changes, tokens, search; opens with the key."""
 
 
 class McpSettings(Section):

@@ -309,7 +309,8 @@ def test_health_is_open_without_key_host_or_body_and_nothing_else_is(plain: Gate
         ("GET", "/healthz/"),
         ("GET", "/healthzx"),
         ("GET", "/Healthz"),
-        ("GET", "/"),
+        ("GET", "/ui/"),
+        ("POST", "/ui/other"),
         ("GET", "/docs"),
     ]
     assert [ask(gate, method, path, key=None).status for method, path in closed] == [401] * len(closed)

@@ -18,11 +18,11 @@ from app.auth.oauth.client_documents import ClientDocuments
 from app.auth.oauth.clients import VaultClient, is_document_client
 from app.auth.oauth.config import OAuthConfig
 from app.auth.oauth.forms import RepeatedParameterError, parameters, resources
-from app.auth.oauth.pages import message_page
 from app.auth.oauth.provider import VaultAuthProvider
 from app.auth.oauth.redirects import asked_address, with_answer
 from app.auth.oauth.requests import AuthRequest, insert_request
 from app.auth.oauth.scopes import granted_scope, is_our_resource
+from app.pages import message_page
 from app.workers import Workers
 
 logger = logging.getLogger(__name__)

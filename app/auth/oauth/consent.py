@@ -19,9 +19,10 @@ from app.auth.oauth.forms import RepeatedParameterError, form_pairs, parameters
 from app.auth.oauth.grants import Choice, insert_code
 from app.auth.oauth.keys import digest
 from app.auth.oauth.openid_consent import OpenIdConsent
-from app.auth.oauth.pages import Elsewhere, Said, consent_page, message_page
+from app.auth.oauth.pages import Elsewhere, Said, consent_page
 from app.auth.oauth.requests import AuthRequest, count_try, delete_request, find_request
 from app.auth.oauth.scopes import is_read_only, read_only_scope
+from app.pages import message_page
 from app.workers import Workers
 from operations.caller import write_scope
 from operations.errors import VaultError

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Final
 
 from pydantic import SecretStr
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
 from app.auth.database import AuthDatabase
 from app.auth.jwt import Key, symmetric_key
 from app.auth.oauth.grants import has_live_grants, revoke_all_grants
 from app.auth.oauth.keys import SALT_BYTES, Keys, same
-from app.auth.tables import meta
+from app.auth.tables import meta, ui_sessions
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,9 @@ class KeyRing:
     def settle(self) -> None:
         """Notice a changed static key; due at start, as going back to the old one must revive nothing."""
         with self._database.read() as connection:
-            has_grants = has_live_grants(connection)
-        if has_grants:
+            has_sessions = connection.scalar(select(ui_sessions.c.created_at).limit(1)) is not None
+            must_look = has_sessions or has_live_grants(connection)
+        if must_look:
             _ = self.keys
 
     @property
@@ -71,6 +72,7 @@ class KeyRing:
                 return
             _set_meta(connection, _KEY_CHECK, derived.check)
             ended = revoke_all_grants(connection, "key_rotated", self._clock())
+            connection.execute(delete(ui_sessions))
         if known is not None:
             logger.warning("api_key_changed", extra={"grants_ended": ended})
 

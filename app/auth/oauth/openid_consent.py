@@ -17,11 +17,11 @@ from app.auth.oauth.grants import Choice, insert_code
 from app.auth.oauth.key_ring import KeyRing
 from app.auth.oauth.keys import digest, keyed, same
 from app.auth.oauth.openid import OpenIdProvider, SignInRefusedError, Trip
-from app.auth.oauth.pages import message_page
 from app.auth.oauth.requests import REQUEST_SECONDS, AuthRequest, delete_request, find_request
 from app.auth.oauth.scopes import read_only_scope
 from app.auth.oauth.tables import oidc_trips
 from app.auth.provider_web import ProviderError
+from app.pages import message_page
 from app.workers import Workers
 
 logger = logging.getLogger(__name__)

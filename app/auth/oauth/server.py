@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from pydantic import SecretStr
-
 from app.auth.database import AuthDatabase
 from app.auth.oauth.assertions import Assertions
 from app.auth.oauth.authorize import CONSENT_PATH, AuthorizeEndpoint
@@ -31,7 +29,7 @@ class AuthorizationServer:
         self,
         config: OAuthConfig,
         database: AuthDatabase,
-        static_key: SecretStr,
+        ring: KeyRing,
         *,
         workers: Workers,
         clock: Callable[[], float],
@@ -39,7 +37,7 @@ class AuthorizationServer:
         web: GuardedClient,
         openid: OpenIdProvider | None = None,
     ) -> None:
-        """Put it together; `settle` is due before it serves.
+        """Put it together; `KeyRing.settle` and a first `sweep` are due before it serves.
 
         Args:
             web: Fetches what clients name.
@@ -48,7 +46,7 @@ class AuthorizationServer:
         self.config = config
         self._database = database
         self._clock = clock
-        self._ring = KeyRing(database, static_key, clock)
+        self._ring = ring
         self.tokens = Tokens(config, database, self._ring, clock)
         provider = VaultAuthProvider(database, self.tokens, workers, clock)
         self._registration = Registration(config, provider, self.sweep)
@@ -64,11 +62,6 @@ class AuthorizationServer:
             config, database, workers, clock, key_guard, self._openid, takes_key=config.takes_key
         )
         self._tokens_endpoint = TokenEndpoint(config, database, workers, clock, provider, self.tokens, assertions)
-
-    def settle(self) -> None:
-        """What is due at start: notice a changed static key, forget what is past. Blocking."""
-        self._ring.settle()
-        self.sweep()
 
     def sweep(self) -> None:
         """Delete what nobody can use any more (§5.10). Blocking."""
