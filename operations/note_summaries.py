@@ -18,6 +18,8 @@ _AT_ONCE: Final = 500
 _SENTENCE_END: Final = re.compile(r"(?:(?<!\b\w)[.!?…]+[\"'”’»)]*(?=\s+[^\sa-z]|\s*$)|[。！？])")
 # Lines that are no prose: headings, rules, tables, quotes and callouts, HTML and comments, pictures, "key:: value".
 _NO_PROSE: Final = re.compile(r"\s*(?:#{1,6}(?:\s|$)|([-*_=])\1{2,}\s*$|\||>|<|%%|!\[|\[[^\]]*\]:|\w[\w -]{0,40}::)")
+# "- item", "12. item"; not "-5" or "1.5".
+_ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 
 
@@ -38,7 +40,8 @@ class NoteSummaries:
             beginnings = beginnings_of(connection, [note.id for note in some if note.id not in descriptions])
             for note in some:
                 said = descriptions.get(note.id) or first_sentence(beginnings.get(note.id, ""))
-                fresh[note.id] = note, NoteLine(note.path, note.title, said)
+                is_new = said.casefold() != note.title.casefold()
+                fresh[note.id] = note, NoteLine(note.path, note.title, said if is_new else "")
         self._known = {note.id: fresh.get(note.id) or self._known[note.id] for note in notes}
         return [line for _, line in self._known.values()]
 
@@ -62,7 +65,7 @@ def first_sentence(body: str) -> str:
 
 
 def _first_paragraph(body: str) -> str:
-    """The first lines that are prose, in a row."""
+    """The first lines that are prose, in a row; of a list the first item."""
     lines: list[str] = []
     fence = ""
     for line in body.splitlines():
@@ -72,7 +75,7 @@ def _first_paragraph(body: str) -> str:
                 fence = ""
         elif opened is not None:
             fence = opened[1]
-        elif line.strip() and _NO_PROSE.match(line) is None:
+        elif line.strip() and _NO_PROSE.match(line) is None and not (lines and _ITEM.match(line)):
             lines.append(line)
             continue
         if lines:

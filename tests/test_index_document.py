@@ -18,8 +18,10 @@ NOTES = {
     "Home/Boiler.md": "---\ntitle: The boiler\ndescription: >\n  Serviced\n  in May.\n---\n# Other\n",
     "Home/Car.md": "# The car\n\nIt is red. It is fast.\n",
     "Start.md": "Begin here.\n",
+    "Same.md": "# The same\n\nthe same\n",
 }
 BODY = (
+    "- [The same](Same.md)\n"
     "- [Start](Start.md) – Begin here.\n"
     "\n"
     "# Home\n"

@@ -24,6 +24,8 @@ from operations.note_summaries import first_sentence
         ("~~~~\n~~~\nstill code.\n~~~~\nProse.\n", "Prose."),
         ("<!-- hidden -->\n![[Pic.png]]\nkey:: value\n\nProse.\n", "Prose."),
         ("- a list item. Second sentence\n", "a list item."),
+        ("1. [ ] first\n   goes on\n2. second\n", "first goes on"),
+        ("Before a list\n- item\n", "Before a list"),
         ("x" * 300, "x" * (MAX_DESCRIPTION - 1) + "…"),
     ],
 )
