@@ -245,7 +245,8 @@ class IndexDocument:
         series = self._series(notes)
         is_in_series = inside(series)
         landings = {folder: _landing(notes, folder) for folder in series}
-        listed = (note for note in notes if not is_in_series(note.path))
+        # A file that just made room for the index may still be known under its name.
+        listed = (note for note in notes if not is_in_series(note.path) and not is_index_name(note.path))
         return render_index(self._options.vault, listed, landings).encode("utf-8", "replace")
 
     def _series(self, notes: Sequence[NoteLine]) -> list[str]:

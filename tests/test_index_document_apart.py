@@ -25,11 +25,11 @@ FILES = {
 }
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    root = tmp_path / "vault"
-    fill(root, FILES)
-    with serving(root, tmp_path / "state", ON) as running:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("index")
+    fill(folder / "vault", FILES)
+    with serving(folder / "vault", folder / "state", ON) as running:
         wait_until(lambda: running.vault.index_document.status().state is DocumentState.CURRENT)
         assert running.vault.index.wait_until_idle(30)
         yield running
@@ -80,12 +80,6 @@ def test_it_is_a_file_that_can_be_listed_read_and_linked_to(server: Server) -> N
     assert "index.md" in json.dumps(links)
 
 
-def test_a_move_leaves_it_to_be_written_anew(server: Server) -> None:
-    moved = called(server, SEES_ALL, "vault_move", source="Home/Car.md", destination="Garage/Auto.md")
-    assert "index.md" not in json.dumps(moved)
-    wait_until(lambda: b"(Garage/Auto.md)" in server.stored("index.md"))
-
-
 def test_it_does_not_exist_for_who_may_not_see_every_folder(server: Server) -> None:
     for name in ("index.md", "INDEX.md"):
         refused = refusal(server, BLIND, "vault_read", path=name)
@@ -116,3 +110,12 @@ def test_it_is_made_without_folders_that_are_hidden_from_everybody(tmp_path: Pat
         assert (
             server.stored("index.md").partition(b"\n\n")[2] == b"- Home/ \xe2\x80\x93 its notes are not listed here\n"
         )
+
+
+def test_a_move_leaves_it_to_be_written_anew(tmp_path: Path) -> None:
+    fill(tmp_path / "vault", FILES)
+    with serving(tmp_path / "vault", tmp_path / "state", ON) as server:
+        wait_until(lambda: server.vault.index_document.status().state is DocumentState.CURRENT)
+        moved = called(server, SEES_ALL, "vault_move", source="Home/Car.md", destination="Garage/Auto.md")
+        assert "index.md" not in json.dumps(moved)
+        wait_until(lambda: b"(Garage/Auto.md)" in server.stored("index.md"))

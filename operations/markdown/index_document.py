@@ -112,9 +112,11 @@ def _series_line(folder: _Folder, landing: NoteLine | None) -> str:
 
 def _one_line(text: str, max_characters: int) -> str:
     """`text` as characters of one line."""
-    shown = _DIRECTION.sub("", text[: 4 * max_characters])
-    words = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in shown).split()
-    line = " ".join(words)
+    shown = text[: 4 * max_characters]
+    if not shown.isprintable():
+        shown = _DIRECTION.sub("", shown)
+        shown = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in shown)
+    line = " ".join(shown.split())
     if len(line) > max_characters:
         line = line[: max_characters - 1].rstrip() + "…"
     return _SYNTAX.sub(r"\\\g<0>", line)

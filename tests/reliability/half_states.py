@@ -62,14 +62,15 @@ CALLER: Final = Caller("static", Surface.MCP)
 RETRYING: Final = replace(CALLER, request_key="the call")
 
 
-def opened(folder: Path) -> Vault:
-    """The vault below a round's folder, as a start opens it."""
+def opened(folder: Path, more: Mapping[str, str] | None = None) -> Vault:
+    """The vault below a round's folder, as a start opens it; with `more` settings."""
     environ = {
         "VAULT_MCP_CONFIG": "",
         "VAULT_MCP_SERVER__STATE_DIR": str(folder / "state"),
         "VAULT_MCP_DELETE__MODE": "permanent",
         "EMBEDDING_ENABLED": "false",
         "HOME": str(folder),
+        **(more or {}),
     }
     vault = open_vault(load_settings(str(folder / "vault"), environ))
     vault.start()
