@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -23,6 +24,10 @@ from tests.reliability.processes import KEY, HttpProcess
 
 CALLBACK = "http://127.0.0.1:33418/callback"
 TOKEN_SECONDS = 2
+ENVIRON = {
+    "VAULT_MCP_AUTH__OAUTH__ACCESS_TOKEN_SECONDS": str(TOKEN_SECONDS),
+    "VAULT_MCP_EMBEDDING__ENABLED": "false",
+}
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -46,12 +51,26 @@ class Memory:
         self.client = client_info
 
 
-class Browser:
-    """The owner, who opens the page that the client names, types the key and approves."""
+class Owner(ABC):
+    """Opens the page that the client names, types the key and approves."""
 
     def __init__(self) -> None:
         self.pages: list[str] = []
-        self._came_back = ""
+        """The consent pages that were seen."""
+        self.came_to = ""
+        """Where the browser was sent back to."""
+
+    @abstractmethod
+    async def opened(self, url: str) -> None:
+        """Answer the consent page behind an address."""
+
+    async def came_back(self) -> AuthorizationCodeResult:
+        said = {name: values[0] for name, values in parse_qs(urlsplit(self.came_to).query).items()}
+        return AuthorizationCodeResult(code=said["code"], state=said.get("state"), iss=said.get("iss"))
+
+
+class OwnerOverHttp(Owner):
+    """Sends the form as a browser would."""
 
     async def opened(self, url: str) -> None:
         async with httpx2.AsyncClient() as http:
@@ -66,58 +85,51 @@ class Browser:
             headers = {"Content-Type": _FORM, "Origin": origin}
             approved = await http.post(f"{origin}/oauth/consent", content=form, headers=headers)
             assert approved.status_code == 303, approved.text
-            self._came_back = approved.headers["location"]
-
-    async def came_back(self) -> AuthorizationCodeResult:
-        said = {name: values[0] for name, values in parse_qs(urlsplit(self._came_back).query).items()}
-        return AuthorizationCodeResult(code=said["code"], state=said.get("state"), iss=said.get("iss"))
+            self.came_to = approved.headers["location"]
 
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[HttpProcess]:
     fill(tmp_path / "vault", {"Note.md": "the note\n"})
-    environ = {
-        "VAULT_MCP_AUTH__OAUTH__ACCESS_TOKEN_SECONDS": str(TOKEN_SECONDS),
-        "VAULT_MCP_EMBEDDING__ENABLED": "false",
-    }
-    with HttpProcess(tmp_path / "vault", tmp_path / "state", environ) as process:
+    with HttpProcess(tmp_path / "vault", tmp_path / "state", ENVIRON) as process:
         process.wait_until_up()
         yield process
 
 
 @pytest.mark.parametrize("method", ["none", "client_secret_post", "client_secret_basic"])
 def test_the_client_of_the_sdk_signs_in_calls_refreshes_and_is_sent_away(process: HttpProcess, method: str) -> None:
-    asyncio.run(_sign_in(f"http://127.0.0.1:{process.port}", method))
+    asyncio.run(sign_in(f"http://127.0.0.1:{process.port}", method, OwnerOverHttp()))
     assert KEY not in process.said
 
 
-async def _sign_in(origin: str, method: str) -> None:
-    memory, browser = Memory(), Browser()
+async def sign_in(origin: str, method: str, owner: Owner) -> None:
+    """All that a client does in its life."""
+    memory = Memory()
     provider = OAuthClientProvider(
         f"{origin}/mcp",
         OAuthClientMetadata.model_validate(
             {"client_name": "SDK client", "redirect_uris": [CALLBACK], "token_endpoint_auth_method": method}
         ),
         memory,
-        redirect_handler=browser.opened,
-        callback_handler=browser.came_back,
+        redirect_handler=owner.opened,
+        callback_handler=owner.came_back,
     )
     assert await _read(origin, provider) == "the note\n"
-    assert len(browser.pages) == 1
-    assert "SDK client" in browser.pages[0]
+    assert len(owner.pages) == 1
+    assert "SDK client" in owner.pages[0]
     first = memory.tokens
     assert first is not None
 
     await asyncio.sleep(TOKEN_SECONDS + 1)
     assert await _read(origin, provider) == "the note\n"
-    assert len(browser.pages) == 1, "it went on without the owner"
+    assert len(owner.pages) == 1, "it went on without the owner"
     second = memory.tokens
     assert second is not None
     assert second.refresh_token != first.refresh_token
 
     await _revoke(origin, memory)
     assert await _read(origin, provider) == "the note\n"
-    assert len(browser.pages) == 2, "a client whose sign-in is over asks the owner again"
+    assert len(owner.pages) == 2, "a client whose sign-in is over asks the owner again"
 
 
 async def _read(origin: str, provider: OAuthClientProvider) -> str:
