@@ -11,15 +11,8 @@ from typing import Final
 from operations.access import is_hidden
 from operations.caller import Caller
 from operations.errors import VaultError
-from operations.index.queries import (
-    NoteCoverage,
-    note_coverage,
-    notes_modified_between,
-    property_keys,
-    recent_notes,
-    tag_counts,
-    top_folders,
-)
+from operations.index.property_queries import property_keys, tag_counts
+from operations.index.queries import NoteCoverage, note_coverage, notes_modified_between, recent_notes, top_folders
 from operations.index_access import caller_scope, reading_index, require_complete_index
 from operations.link_facts import outgoing_rows
 from operations.link_index import IndexedLinks
@@ -214,7 +207,7 @@ def _folders(vault: Vault, caller: Caller) -> str:
 def _properties(vault: Vault, caller: Caller) -> str:
     notes = max(_coverage(vault, caller).notes, 1)
     with reading_index(vault) as connection:
-        rows = property_keys(connection, caller_scope(vault, caller), limit=TOP_PROPERTIES)
+        rows = property_keys(connection, caller_scope(vault, caller), limit=TOP_PROPERTIES).rows
     lines: list[str] = []
     for row in rows:
         percent = 100 * row.notes / notes

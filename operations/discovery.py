@@ -9,17 +9,14 @@ from sqlalchemy import Connection
 
 from operations.caller import Caller
 from operations.errors import ErrorCode, VaultError
-from operations.index.queries import (
-    IndexedFile,
-    SortBy,
-    notes_in,
+from operations.index.property_queries import (
     notes_with_property,
     notes_with_tag,
     property_keys,
     property_values,
-    recent_notes,
     tag_counts,
 )
+from operations.index.queries import IndexedFile, SortBy, notes_in, recent_notes
 from operations.index_access import caller_scope, folder_scope, reading_index, require_complete_index
 from operations.note_facts import NoteList, facts_of
 from operations.paging import Page, page_of, window_of
@@ -266,11 +263,13 @@ def list_property_keys(vault: Vault, caller: Caller, args: PropertyKeysInput) ->
     require_complete_index(vault)
     with reading_index(vault) as connection:
         scope = folder_scope(vault, caller, connection, args.folder)
-        found = property_keys(connection, scope, limit=EVERYTHING)
-    window, page = page_of(found, args.limit, args.offset)
+        window = window_of(args.limit, args.offset)
+        found = property_keys(connection, scope, limit=window.limit, offset=args.offset)
+    page = window.page(found.total, len(found.rows))
     return PropertyKeyList(
         keys=tuple(
-            PropertyKeyRow(key=row.key, count=row.notes, types=row.types, sample_values=row.samples) for row in window
+            PropertyKeyRow(key=row.key, count=row.notes, types=row.types, sample_values=row.samples)
+            for row in found.rows
         ),
         total=page.total,
         truncated=page.truncated,

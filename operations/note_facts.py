@@ -7,7 +7,8 @@ from pydantic import JsonValue
 from sqlalchemy import Connection
 
 from operations.folders import iso_time
-from operations.index.queries import IndexedFile, properties_of, tags_of, text_of
+from operations.index.property_queries import properties_of, tags_of
+from operations.index.queries import IndexedFile, texts_of
 from operations.markdown.callouts import leading_callout
 from operations.obsidian_uri import obsidian_uri
 from operations.registry import OperationResult
@@ -51,7 +52,7 @@ def facts_of(
 ) -> tuple[NoteFacts, ...]:
     """The rows of a list, in its order."""
     ids = [note.id for note in notes]
-    properties, tags = properties_of(connection, ids), tags_of(connection, ids)
+    properties, tags, texts = properties_of(connection, ids), tags_of(connection, ids), texts_of(connection, ids)
     return tuple(
         NoteFacts(
             path=note.path,
@@ -61,7 +62,7 @@ def facts_of(
             bytes=note.size,
             count=counts[position] if counts is not None else None,
             uri=obsidian_uri(vault.config.name, note.path),
-            leading_callout=callout_of(text_of(connection, note.id)),
+            leading_callout=callout_of(texts.get(note.id)),
             **_described(properties.get(note.id, {})),
         )
         for position, note in enumerate(notes)

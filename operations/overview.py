@@ -8,7 +8,8 @@ from operations.access import is_hidden
 from operations.caller import Caller
 from operations.errors import VaultError
 from operations.folders import iso_time
-from operations.index.queries import count_kinds, folders_with_files, recent_notes, tag_counts, top_folders
+from operations.index.property_queries import tag_counts
+from operations.index.queries import count_kinds, folders_with_files, recent_notes, top_folders
 from operations.index.task_queries import count_open_tasks
 from operations.index_access import caller_scope, reading_index, require_complete_index
 from operations.link_index import IndexedLinks

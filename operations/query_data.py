@@ -10,7 +10,8 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from operations.index.queries import IndexedFile, Scope, properties_of, tags_of, texts_of
+from operations.index.property_queries import properties_of, tags_of
+from operations.index.queries import IndexedFile, Scope, texts_of
 from operations.link_index import IndexedLinks
 from operations.linking.graph import link_ends
 from operations.markdown.yaml_nodes import JsonValue

@@ -12,7 +12,8 @@ from operations.caller import Caller
 from operations.edit_results import Change, FileDiff, previewed
 from operations.editing import WriteOptions, edit_note, read_for_write
 from operations.errors import ErrorCode, VaultError
-from operations.index.queries import notes_with_key, notes_with_tag, sources_of_keys
+from operations.index.property_queries import notes_with_key, notes_with_tag
+from operations.index.queries import sources_of_keys
 from operations.index_access import caller_scope, reading_index, require_places
 from operations.joint_writes import (
     LinePreview,

@@ -3,11 +3,7 @@
 Rules of the discovery tools: memory-and-prompts.md §6; of links: links-and-moves.md §2.
 """
 
-import json
-import math
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -32,15 +28,9 @@ from sqlalchemy.sql.elements import ColumnElement
 from operations.index.note_rows import CARD, KINDS_OUTSIDE_THE_GRAPH
 from operations.index.schema import blocks, chunks, facts, files, headings, links, properties, tags, texts, vectors
 from operations.linking.graph import Edge
-from operations.markdown.tags import tag_key
-from operations.markdown.yaml_nodes import JsonValue
 from operations.store.paths import guard_path
 
 _IDS_A_STATEMENT: Final = 500
-# YAML 1.2 core: "4", "-0.5", "1e3", "0x1F"; not "04x", "1_000" or ".inf".
-_NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_PREFIXED_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
-SAMPLES: Final = 5
 T = TypeVar("T")
 
 
@@ -61,6 +51,11 @@ class Scope:
     recursive: bool = True
     hidden: tuple[str, ...] = ()
     """Folders that do not exist for the caller."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every file is in it."""
+        return self.recursive and not self.folder and not any(self.hidden)
 
     def condition(self) -> ColumnElement[bool]:
         """As a condition on `files`."""
@@ -109,22 +104,6 @@ class IndexedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class TaggedFile:
-    """A note with a tag, and how often it has it."""
-
-    file: IndexedFile
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class TagCount:
-    """A tag in its most frequent spelling and the number of notes that have it."""
-
-    tag: str
-    notes: int
-
-
-@dataclass(frozen=True, slots=True)
 class NoteCoverage:
     """How many notes there are, and how many go without tags and properties."""
 
@@ -134,27 +113,6 @@ class NoteCoverage:
     tags: int
     """Different tags."""
     property_keys: int
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyKey:
-    """A property and how it is used."""
-
-    key: str
-    notes: int
-    types: tuple[str, ...]
-    """Most frequent first."""
-    samples: tuple[str, ...]
-    """The most frequent values."""
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyValue:
-    """A value of a property, as text, and the number of notes that have it."""
-
-    value: str
-    type: str
-    notes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +196,8 @@ def set_fact(connection: Connection, name: str, value: str) -> None:
 
 def file_at(connection: Connection, path: str) -> IndexedFile | None:
     """The file of exactly this path."""
-    row = connection.execute(select(*_FILE_COLUMNS).where(files.c.path == path)).one_or_none()
-    return None if row is None else _file(row)
+    row = connection.execute(select(*FILE_COLUMNS).where(files.c.path == path)).one_or_none()
+    return None if row is None else indexed_file(row)
 
 
 def known_states(connection: Connection) -> dict[str, tuple[int, int, int]]:
@@ -259,24 +217,25 @@ def recent_notes(
     """Notes of the scope, newest first, then by path."""
     newest = files.c.mtime_ns if sort_by is SortBy.MODIFIED else files.c.created_ns
     statement = (
-        select(*_FILE_COLUMNS).where(files.c.kind == "note", scope.condition()).order_by(newest.desc(), files.c.path)
+        select(*FILE_COLUMNS).where(files.c.kind == "note", scope.condition()).order_by(newest.desc(), files.c.path)
     )
-    return _found(connection, statement, _file, limit, offset)
+    return found_rows(connection, statement, indexed_file, limit, offset)
 
 
 def notes_in(connection: Connection, scope: Scope, *, limit: int, offset: int) -> Found["IndexedFile"]:
     """Notes of the scope by path."""
-    statement = select(*_FILE_COLUMNS).where(scope.condition(), files.c.kind == "note").order_by(files.c.path)
-    return _found(connection, statement, _file, limit, offset)
+    statement = select(*FILE_COLUMNS).where(scope.condition(), files.c.kind == "note").order_by(files.c.path)
+    return found_rows(connection, statement, indexed_file, limit, offset)
 
 
-def _found(
+def found_rows(
     connection: Connection,
     statement: "Select[*tuple[Any, ...]]",
     made: Callable[["Row[*tuple[Any, ...]]"], T],
     limit: int,
     offset: int,
 ) -> Found[T]:
+    """A window of what `statement` selects, which begins with the columns of `files`; `made` of each row."""
     rows = [made(row) for row in connection.execute(statement.limit(limit).offset(offset))]
     if len(rows) < limit and (rows or not offset):
         return Found(rows, offset + len(rows))
@@ -289,12 +248,12 @@ def notes_modified_between(
 ) -> list[IndexedFile]:
     """Notes of the scope whose last change lies in the time from `first_ns` until before `behind_ns`, newest first."""
     statement = (
-        select(*_FILE_COLUMNS)
+        select(*FILE_COLUMNS)
         .where(files.c.kind == "note", files.c.mtime_ns >= first_ns, files.c.mtime_ns < behind_ns, scope.condition())
         .order_by(files.c.mtime_ns.desc(), files.c.path)
         .limit(limit)
     )
-    return [_file(row) for row in connection.execute(statement)]
+    return [indexed_file(row) for row in connection.execute(statement)]
 
 
 def note_coverage(connection: Connection, scope: Scope = WHOLE_VAULT) -> NoteCoverage:
@@ -318,18 +277,18 @@ def files_in(
     connection: Connection, scope: Scope = WHOLE_VAULT, *, kinds: Sequence[str] = (), limit: int | None = None
 ) -> list[IndexedFile]:
     """Files of the scope, all or those of some kinds, by path."""
-    statement = select(*_FILE_COLUMNS).where(scope.condition()).order_by(files.c.path).limit(limit)
+    statement = select(*FILE_COLUMNS).where(scope.condition()).order_by(files.c.path).limit(limit)
     if kinds:
         statement = statement.where(files.c.kind.in_(kinds))
-    return [_file(row) for row in connection.execute(statement)]
+    return [indexed_file(row) for row in connection.execute(statement)]
 
 
 def files_at(connection: Connection, paths: Sequence[str]) -> dict[str, IndexedFile]:
     """Files by path; one that is not there is left out."""
     found: dict[str, IndexedFile] = {}
-    for some in _portions(paths):
-        statement = select(*_FILE_COLUMNS).where(files.c.path.in_(some))
-        found.update((row.path, _file(row)) for row in connection.execute(statement))
+    for some in portions(paths):
+        statement = select(*FILE_COLUMNS).where(files.c.path.in_(some))
+        found.update((row.path, indexed_file(row)) for row in connection.execute(statement))
     return found
 
 
@@ -337,8 +296,8 @@ def files_by_id(connection: Connection, ids: Sequence[int]) -> dict[int, Indexed
     """Files by id, in the order asked; one that is gone is left out."""
     found: dict[int, IndexedFile] = {}
     for start in range(0, len(ids), _IDS_A_STATEMENT):
-        statement = select(*_FILE_COLUMNS).where(files.c.id.in_(ids[start : start + _IDS_A_STATEMENT]))
-        for file in [_file(row) for row in connection.execute(statement)]:
+        statement = select(*FILE_COLUMNS).where(files.c.id.in_(ids[start : start + _IDS_A_STATEMENT]))
+        for file in [indexed_file(row) for row in connection.execute(statement)]:
             found[file.id] = file
     return {file_id: found[file_id] for file_id in ids if file_id in found}
 
@@ -348,7 +307,7 @@ def searched_texts(
 ) -> Iterator[tuple[IndexedFile, str]]:
     """Notes and documents that search may look into with their texts, newest first, then by path."""
     statement = (
-        select(*_FILE_COLUMNS, texts.c.text)
+        select(*FILE_COLUMNS, texts.c.text)
         .join(texts, texts.c.file_id == files.c.id)
         .where(
             files.c.is_searched == 1,
@@ -358,197 +317,13 @@ def searched_texts(
         .order_by(files.c.mtime_ns.desc(), files.c.path)
     )
     for row in connection.execute(statement):
-        yield _file(row), row.text
+        yield indexed_file(row), row.text
 
 
 def files_with_problems(connection: Connection, scope: Scope = WHOLE_VAULT) -> list[str]:
     """Paths of files whose text could not be had, in order."""
     statement = select(files.c.path).where(files.c.problem.is_not(None), scope.condition()).order_by(files.c.path)
     return [str(path) for path in connection.execute(statement).scalars()]
-
-
-def notes_with_tag(
-    connection: Connection, tag: str, scope: Scope = WHOLE_VAULT, *, exact: bool = False, limit: int, offset: int = 0
-) -> Found["TaggedFile"]:
-    """Notes that have a tag or, unless `exact`, one below it; newest first, then by path.
-
-    Args:
-        tag: A name without `#`.
-    """
-    key = tag_key(tag)
-    named = (
-        tags.c.tag_key == key
-        if exact
-        else or_(tags.c.tag_key == key, and_(tags.c.tag_key > f"{key}/", tags.c.tag_key < f"{key}0"))
-    )
-    count = func.sum(tags.c.inline_count + tags.c.property_count)
-    statement = (
-        select(*_FILE_COLUMNS, count)
-        .join(tags, tags.c.file_id == files.c.id)
-        .where(named, scope.condition())
-        .group_by(files.c.id)
-        .order_by(files.c.mtime_ns.desc(), files.c.path)
-    )
-    return _found(connection, statement, lambda row: TaggedFile(_file(row), row[-1]), limit, offset)
-
-
-def notes_with_key(connection: Connection, key: str, scope: Scope = WHOLE_VAULT) -> list[str]:
-    """Paths of the notes with a property of that name, in any letter case; sorted."""
-    statement = (
-        select(files.c.path)
-        .join(properties, properties.c.file_id == files.c.id)
-        .where(func.lower(properties.c.key) == key.lower(), scope.condition())
-        .order_by(files.c.path)
-    )
-    return list(connection.execute(statement.distinct()).scalars())
-
-
-def tag_counts(connection: Connection, scope: Scope = WHOLE_VAULT) -> list[TagCount]:
-    """Every tag of the scope with its notes: most notes first, then by folded name.
-
-    Spellings are merged; shown is the one written most often, of equals the first by code points.
-    """
-    statement = (
-        select(
-            tags.c.tag_key,
-            tags.c.tag,
-            func.sum(tags.c.inline_count + tags.c.property_count),
-            func.count(tags.c.file_id.distinct()),
-        )
-        .join(files, files.c.id == tags.c.file_id)
-        .where(scope.condition())
-        .group_by(tags.c.tag_key, tags.c.tag)
-    )
-    spellings: dict[str, list[tuple[int, str, int]]] = {}
-    for key, tag, written, notes in connection.execute(statement):
-        spellings.setdefault(key, []).append((-int(written), tag, int(notes)))
-    several = [key for key, found in spellings.items() if len(found) > 1]
-    merged = _notes_of_keys(connection, several, scope)
-    counted = [(key, TagCount(min(found)[1], merged.get(key, found[0][2]))) for key, found in spellings.items()]
-    counted.sort(key=lambda pair: (-pair[1].notes, pair[0]))
-    return [count for _, count in counted]
-
-
-def _notes_of_keys(connection: Connection, keys: Sequence[str], scope: Scope) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for some in _portions(keys):
-        statement = (
-            select(tags.c.tag_key, func.count(tags.c.file_id.distinct()))
-            .join(files, files.c.id == tags.c.file_id)
-            .where(tags.c.tag_key.in_(some), scope.condition())
-            .group_by(tags.c.tag_key)
-        )
-        found.update((key, count) for key, count in connection.execute(statement))
-    return found
-
-
-def property_keys(connection: Connection, scope: Scope = WHOLE_VAULT, *, limit: int) -> list[PropertyKey]:
-    """Properties of the scope: most notes first, then by name. Names are data, compared exactly."""
-    in_notes = func.count(properties.c.file_id.distinct())
-    ranked = (
-        select(properties.c.key, in_notes)
-        .join(files, files.c.id == properties.c.file_id)
-        .where(scope.condition())
-        .group_by(properties.c.key)
-        .order_by(in_notes.desc(), properties.c.key)
-        .limit(limit)
-    )
-    found = connection.execute(ranked).all()
-    return [
-        PropertyKey(key, notes, _types_of(connection, key, scope), _samples_of(connection, key, scope))
-        for key, notes in found
-    ]
-
-
-def property_values(
-    connection: Connection, key: str, scope: Scope = WHOLE_VAULT, *, limit: int
-) -> tuple[list[PropertyValue], int]:
-    """Values of a property, the items of a list each on their own, and how many different ones there are.
-
-    The most frequent first, then by text; of one text in several types the most frequent type is named.
-    """
-    in_notes = func.count(properties.c.file_id.distinct())
-    statement = (
-        select(properties.c.text, in_notes, properties.c.type, func.count())
-        .join(files, files.c.id == properties.c.file_id)
-        .where(properties.c.key == key, scope.condition())
-        .group_by(properties.c.text, properties.c.type)
-    )
-    types: dict[str, Counter[str]] = {}
-    notes: Counter[str] = Counter()
-    for text, number, kind, rows in connection.execute(statement):
-        types.setdefault(text, Counter())[kind] += rows
-        notes[text] += number
-    ranked = sorted(notes, key=lambda text: (-notes[text], text))
-    shown = [PropertyValue(text, _most_frequent(types[text])[0], notes[text]) for text in ranked[:limit]]
-    return shown, len(ranked)
-
-
-def notes_with_property(
-    connection: Connection, key: str, value: str, scope: Scope = WHOLE_VAULT, *, limit: int, offset: int = 0
-) -> Found["IndexedFile"]:
-    """Notes in which a property, or an item of it, has a value; newest first, then by path.
-
-    A value that is a whole finite number also finds equal numbers, `1`, `0`, `true` and `false` find checkboxes.
-    """
-    wanted = [and_(properties.c.type != "checkbox", properties.c.text == value)]
-    number = number_of(value)
-    if number is not None:
-        wanted.append(and_(properties.c.type == "number", properties.c.number == number))
-    if value in _CHECKBOXES:
-        wanted.append(and_(properties.c.type == "checkbox", properties.c.text == _CHECKBOXES[value]))
-    has_it = select(properties.c.file_id).where(properties.c.key == key, or_(*wanted))
-    statement = (
-        select(*_FILE_COLUMNS)
-        .where(files.c.id.in_(has_it), scope.condition())
-        .order_by(files.c.mtime_ns.desc(), files.c.path)
-    )
-    return _found(connection, statement, _file, limit, offset)
-
-
-def number_of(text: str) -> float | None:
-    """The finite number that a text is as a whole, as YAML 1.2 reads it."""
-    if _PREFIXED_NUMBER.fullmatch(text):
-        return float(int(text[2:], 16 if text[1] == "x" else 8))
-    if not _NUMBER.fullmatch(text):
-        return None
-    number = float(text)
-    return number if math.isfinite(number) else None
-
-
-def properties_of(connection: Connection, file_ids: Sequence[int]) -> dict[int, dict[str, JsonValue]]:
-    """The properties of files, in the order of each note."""
-    found: dict[int, dict[str, JsonValue]] = {file_id: {} for file_id in file_ids}
-    columns = properties.c
-    for some in _portions(file_ids):
-        statement = (
-            select(columns.file_id, columns.key, columns.item, columns.json)
-            .where(columns.file_id.in_(some))
-            .order_by(columns.file_id, columns.ordinal, columns.item)
-        )
-        for file_id, key, item, written in connection.execute(statement):
-            value = json.loads(written)
-            if item is None:
-                found[file_id][key] = value
-                continue
-            values = found[file_id].setdefault(key, [])
-            if isinstance(values, list):
-                values.append(value)
-    return found
-
-
-def tags_of(connection: Connection, file_ids: Sequence[int]) -> dict[int, list[str]]:
-    """The tags of files, each once in its first spelling, those of the properties first."""
-    found: dict[int, dict[str, str]] = {file_id: {} for file_id in file_ids}
-    for some in _portions(file_ids):
-        statement = (
-            select(tags.c.file_id, tags.c.tag_key, tags.c.tag)
-            .where(tags.c.file_id.in_(some))
-            .order_by(tags.c.file_id, literal_column("tags.rowid"))
-        )
-        for file_id, key, tag in connection.execute(statement):
-            found[file_id].setdefault(key, tag)
-    return {file_id: list(spelled.values()) for file_id, spelled in found.items()}
 
 
 def headings_of(connection: Connection, file_id: int) -> list[HeadingRow]:
@@ -566,7 +341,7 @@ def anchors_of_files(connection: Connection, paths: Sequence[str]) -> dict[str, 
     """The headings of notes, each list in document order; a note without any is left out."""
     columns = headings.c
     found: dict[str, list[AnchorRow]] = {}
-    for some in _portions(paths):
+    for some in portions(paths):
         statement = (
             select(files.c.path, columns.level, columns.line, columns.text, columns.block_id)
             .join(files, files.c.id == columns.file_id)
@@ -581,7 +356,7 @@ def anchors_of_files(connection: Connection, paths: Sequence[str]) -> dict[str, 
 def blocks_of_files(connection: Connection, paths: Sequence[str]) -> dict[str, list[tuple[str, int]]]:
     """The block ids of notes with their lines, each list in document order; a note without any is left out."""
     found: dict[str, list[tuple[str, int]]] = {}
-    for some in _portions(paths):
+    for some in portions(paths):
         statement = (
             select(files.c.path, blocks.c.block_id, blocks.c.line)
             .join(files, files.c.id == blocks.c.file_id)
@@ -607,7 +382,7 @@ def text_of(connection: Connection, file_id: int) -> str | None:
 def texts_of(connection: Connection, file_ids: Sequence[int]) -> dict[int, str]:
     """The texts that stand for files; a file without one is left out."""
     found: dict[int, str] = {}
-    for some in _portions(file_ids):
+    for some in portions(file_ids):
         statement = select(texts.c.file_id, texts.c.text).where(texts.c.file_id.in_(some))
         found.update(_plain_rows(connection, statement))
     return found
@@ -626,7 +401,7 @@ def links_of_keys(connection: Connection, keys: Iterable[str], scope: Scope = WH
     """
     found: list[LinkRow] = []
     wanted = sorted(set(keys))
-    for some in _portions(wanted):
+    for some in portions(wanted):
         statement = _LINKS.where(links.c.target_key.in_(some), scope.condition()).order_by(
             files.c.path, links.c.ordinal
         )
@@ -652,7 +427,7 @@ def graph_edges(
 def links_by_id(connection: Connection, ids: Iterable[int]) -> dict[int, LinkRow]:
     """Links by the id of their edge."""
     found: dict[int, LinkRow] = {}
-    for some in _portions(sorted(ids)):
+    for some in portions(sorted(ids)):
         statement = _LINKS.add_columns(LINK_ID).where(LINK_ID.in_(some))
         for *columns, link_id in connection.execute(statement):
             found[link_id] = LinkRow._make(columns)
@@ -662,7 +437,7 @@ def links_by_id(connection: Connection, ids: Iterable[int]) -> dict[int, LinkRow
 def sources_of_keys(connection: Connection, keys: Iterable[str]) -> set[str]:
     """Paths of the files with a link that may mean a file with one of these keys."""
     found: set[str] = set()
-    for some in _portions(sorted(set(keys))):
+    for some in portions(sorted(set(keys))):
         statement = select(files.c.path).join(links, links.c.file_id == files.c.id).where(links.c.target_key.in_(some))
         found.update(connection.execute(statement.distinct()).scalars())
     return found
@@ -671,7 +446,7 @@ def sources_of_keys(connection: Connection, keys: Iterable[str]) -> set[str]:
 def paths_of_keys(connection: Connection, keys: Iterable[str], scope: Scope = WHOLE_VAULT) -> list[str]:
     """Paths of the files that links with one of these keys may mean, sorted."""
     found: list[str] = []
-    for some in _portions(sorted(set(keys))):
+    for some in portions(sorted(set(keys))):
         found += connection.execute(select(files.c.path).where(files.c.name_key.in_(some), scope.condition())).scalars()
     return sorted(found)
 
@@ -725,33 +500,6 @@ def folders_with_files(connection: Connection, scope: Scope = WHOLE_VAULT) -> li
     return sorted(found)
 
 
-def _types_of(connection: Connection, key: str, scope: Scope) -> tuple[str, ...]:
-    statement = (
-        select(properties.c.type, func.count())
-        .join(files, files.c.id == properties.c.file_id)
-        .where(properties.c.key == key, scope.condition())
-        .group_by(properties.c.type)
-    )
-    return tuple(_most_frequent({row[0]: row[1] for row in connection.execute(statement)}))
-
-
-def _samples_of(connection: Connection, key: str, scope: Scope) -> tuple[str, ...]:
-    in_notes = func.count(properties.c.file_id.distinct())
-    statement = (
-        select(properties.c.text)
-        .join(files, files.c.id == properties.c.file_id)
-        .where(properties.c.key == key, properties.c.text != "", scope.condition())
-        .group_by(properties.c.text)
-        .order_by(in_notes.desc(), properties.c.text)
-        .limit(SAMPLES)
-    )
-    return tuple(connection.execute(statement).scalars())
-
-
-def _most_frequent(counts: Mapping[str, int]) -> list[str]:
-    return sorted(counts, key=lambda name: (-counts[name], name))
-
-
 def _below(folder: str, path_key: ColumnElement[str]) -> ColumnElement[bool]:
     key = guard_path(folder)
     return and_(path_key > f"{key}/", path_key < f"{key}0")  # "0" follows "/"
@@ -772,12 +520,13 @@ def _plain_rows(connection: Connection, statement: "Select[*tuple[Any, ...]]") -
     return rows
 
 
-def _portions(values: Sequence[int] | Sequence[str]) -> Iterable[Sequence[int] | Sequence[str]]:
+def portions(values: Sequence[int] | Sequence[str]) -> Iterable[Sequence[int] | Sequence[str]]:
     """SQLite bounds the parameters of one statement."""
     return (values[start : start + _IDS_A_STATEMENT] for start in range(0, len(values), _IDS_A_STATEMENT))
 
 
-def _file(row: "Row[*tuple[Any, ...]]") -> IndexedFile:
+def indexed_file(row: "Row[*tuple[Any, ...]]") -> IndexedFile:
+    """A file from a row that holds `FILE_COLUMNS`."""
     return IndexedFile(
         id=row.id,
         path=row.path,
@@ -792,7 +541,7 @@ def _file(row: "Row[*tuple[Any, ...]]") -> IndexedFile:
     )
 
 
-_FILE_COLUMNS: Final = tuple(
+FILE_COLUMNS: Final = tuple(
     files.c[name]
     for name in (
         "id",
@@ -821,4 +570,3 @@ _ALIASES: Final = (
     .where(func.lower(properties.c.key) == "aliases", properties.c.type == "text")
     .order_by(properties.c.file_id, properties.c.ordinal, properties.c.item)
 )
-_CHECKBOXES: Final = {"1": "true", "true": "true", "0": "false", "false": "false"}

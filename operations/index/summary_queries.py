@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from operations.index.queries import properties_of
+from operations.index.property_queries import properties_of
 from operations.index.schema import files, texts
 
 BEGINNING_CHARS: Final = 4000

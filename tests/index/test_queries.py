@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from operations.index import queries
-from operations.index.queries import PropertyKey, PropertyValue, Scope, TagCount
+from operations.index import property_queries, queries
+from operations.index.property_queries import PropertyKey, PropertyValue, TagCount
+from operations.index.queries import Found, Scope
 from tests.index.indexes import running, write
 
 NOTES: dict[str, str | bytes] = {
@@ -57,7 +58,7 @@ def test_a_scope_compares_whole_segments_in_any_case(connection: Connection) -> 
 
 
 def test_tags_merge_spellings_and_count_notes(connection: Connection) -> None:
-    assert queries.tag_counts(connection, SEEN) == [
+    assert property_queries.tag_counts(connection, SEEN) == [
         TagCount("ToDo", 2),
         TagCount("Home/Heat", 1),
         TagCount("home/heat/x", 1),
@@ -65,20 +66,39 @@ def test_tags_merge_spellings_and_count_notes(connection: Connection) -> None:
 
 
 def test_a_tag_finds_nested_ones_unless_exact(connection: Connection) -> None:
-    found = queries.notes_with_tag(connection, "HOME/heat", limit=9).rows
+    found = property_queries.notes_with_tag(connection, "HOME/heat", limit=9).rows
     assert [(note.file.path, note.count) for note in found] == [("Home/Boiler.md", 1), ("Home/deep/Pump.md", 1)]
-    exact = queries.notes_with_tag(connection, "home/heat", exact=True, limit=9).rows
+    exact = property_queries.notes_with_tag(connection, "home/heat", exact=True, limit=9).rows
     assert [note.file.path for note in exact] == ["Home/Boiler.md"]
-    assert queries.notes_with_tag(connection, "hidden", SEEN, limit=9).rows == []
+    assert property_queries.notes_with_tag(connection, "hidden", SEEN, limit=9).rows == []
+
+
+@pytest.mark.parametrize("scope", [Scope(), Scope(hidden=("Secret",)), Scope("Home")])
+def test_windows_of_a_frequent_and_a_rare_tag_are_parts_of_one_list(root: Path, scope: Scope) -> None:
+    places = ("Home", "Secret", "Work")
+    write(root, {f"{places[n % 3]}/{n}.md": f"#all #all/{n % 5} {'#rare' * (n % 20 == 0)} #all\n" for n in range(60)})
+    for number, path in enumerate(sorted(root.rglob("*.md"))):
+        os.utime(path, ns=(10**18, 10**18 - number % 7))
+    with running(root, None) as index, index.reader() as connection:
+        for tag, exact in (("all", False), ("all", True), ("all/2", False), ("rare", True), ("none", False)):
+            listed = property_queries.notes_with_tag(connection, tag, scope, exact=exact, limit=10**6)
+            assert listed.total == len(listed.rows)
+            order = [(-note.file.mtime_ns, note.file.path) for note in listed.rows]
+            assert order == sorted(order)
+            for limit, offset in ((1, 0), (3, 2), (20, 0), (20, 50), (5, 100)):
+                window = property_queries.notes_with_tag(
+                    connection, tag, scope, exact=exact, limit=limit, offset=offset
+                )
+                assert window == Found(listed.rows[offset : offset + limit], listed.total)
 
 
 def test_property_keys_are_data_with_their_types_and_values(connection: Connection) -> None:
-    keys = queries.property_keys(connection, SEEN, limit=2)
+    keys = property_queries.property_keys(connection, SEEN, limit=2).rows
     assert keys == [
         PropertyKey("size", 3, ("number", "text"), ("04", "4", "4.0")),
         PropertyKey("ok", 2, ("checkbox", "text"), ("no", "true")),
     ]
-    assert queries.property_values(connection, "a.b", limit=1) == ([PropertyValue("1", "number", 1)], 2)
+    assert property_queries.property_values(connection, "a.b", limit=1) == ([PropertyValue("1", "number", 1)], 2)
 
 
 @pytest.mark.parametrize(
@@ -91,23 +111,29 @@ def test_property_keys_are_data_with_their_types_and_values(connection: Connecti
     ],
 )
 def test_a_number_finds_equal_numbers_and_the_same_text(connection: Connection, value: str, paths: list[str]) -> None:
-    assert [note.path for note in queries.notes_with_property(connection, "size", value, limit=9).rows] == paths
+    assert [
+        note.path for note in property_queries.notes_with_property(connection, "size", value, limit=9).rows
+    ] == paths
 
 
 def test_a_checkbox_is_found_by_word_and_digit(connection: Connection) -> None:
     for value in ("1", "true"):
-        found = queries.notes_with_property(connection, "ok", value, limit=9).rows
+        found = property_queries.notes_with_property(connection, "ok", value, limit=9).rows
         assert [note.path for note in found] == ["Home/Boiler.md"]
 
 
 def test_properties_come_back_as_they_were(connection: Connection) -> None:
     ids = [file.id for file in queries.files_in(connection, SEEN, kinds=("note",))]
-    assert list(queries.properties_of(connection, ids).values()) == [
+    assert list(property_queries.properties_of(connection, ids).values()) == [
         {"tags": ["Home/Heat", "todo"], "aliases": ["Furnace", "Kettle"], "size": 4, "ok": True},
         {"size": "04", "up": "[[boiler|b]]", "a.b": ["x", "x", 1]},
         {"size": 4.0, "ok": "no", "empty": []},
     ]
-    assert list(queries.tags_of(connection, ids).values()) == [["Home/Heat", "todo"], ["ToDo", "home/heat/x"], []]
+    assert list(property_queries.tags_of(connection, ids).values()) == [
+        ["Home/Heat", "todo"],
+        ["ToDo", "home/heat/x"],
+        [],
+    ]
 
 
 def test_links_are_found_by_the_key_of_the_name_they_end_in(connection: Connection) -> None:
