@@ -37,11 +37,11 @@ async def hold_back(workers: Workers, vault: Vault, operation: Operation, caller
 
 
 async def something_happens(workers: Workers, waiting: Waiting, *, until: float) -> bool:
-    """Whether what is waited for may be there before a time of the monotonic clock."""
+    """Whether what is waited for may be there before a time of the monotonic clock; not when the server is to stop."""
     next_look = time.monotonic() + LOOK_SECONDS
     while not waiting.is_over():
         now = time.monotonic()
-        if now >= until:
+        if now >= until or workers.is_ending:
             return False
         if now >= next_look:
             if await workers.run(waiting.look):

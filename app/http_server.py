@@ -145,7 +145,8 @@ def serve(app: ASGIApp, settings: Settings, *, on_shutdown: Callable[[], None] =
     """Serve until the process is told to stop; exits with status 1 when the address cannot be bound.
 
     Args:
-        on_shutdown: Called when it is told to: of a signal nothing behind this call may run.
+        on_shutdown: Called in the event loop when it is told to, before requests are waited for: it can end those that
+            would not end by themselves. Of a signal nothing behind this call may run.
     """
 
     _keep_small()

@@ -164,6 +164,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         ):
             logger.info("serving", extra={"vault": opened.config.name, "operations": len(operations)})
             yield
+            runtime.workers.end_streams()
         runtime.workers.close()
         opened.close()
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import anyio
 from pydantic_core import to_json
 
-from app.holding import something_happens
+from app.holding import TICK_SECONDS, something_happens
 from app.settings.declaring import ConfigError
 from app.settings.model import Settings
 from app.workers import Workers
@@ -191,8 +191,8 @@ class Webhooks:
             await run(self._save, hook, replace(progress, position=batch.position))
             return 0.0
         waiting = Waiting(LOOK_SECONDS, lambda: feed.newest != seen, lambda: feed.refresh() != seen)
-        await something_happens(self._workers, waiting, until=time.monotonic() + waiting.seconds)
-        return 0.0
+        until = time.monotonic() + waiting.seconds
+        return 0.0 if await something_happens(self._workers, waiting, until=until) else TICK_SECONDS
 
     async def _post(self, client: "httpx.AsyncClient", hook: Webhook, batch: _Batch) -> str | None:
         """Send a batch; why it did not arrive, or `None`."""

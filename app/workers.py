@@ -31,6 +31,8 @@ class Workers:
         """
         self._max_streams = max_streams
         self._streams = 0
+        self._enders: list[Callable[[], None]] = []
+        self._is_ending = False
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="worker")
 
     async def run(self, function: Callable[..., Answer], *args: object) -> Answer:
@@ -67,6 +69,24 @@ class Workers:
             yield
         finally:
             self._streams -= 1
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether what waits is to answer with what it has."""
+        return self._is_ending
+
+    def when_ending(self, end: Callable[[], None]) -> None:
+        """Call `end` when streams are to end, for those that do not look at `is_ending`."""
+        self._enders.append(end)
+
+    def end_streams(self) -> None:
+        """Let everything that stays open for long come to its end; only for the event loop.
+
+        Without it a server that is told to stop waits for its event streams until it loses patience with them.
+        """
+        self._is_ending = True
+        for end in self._enders:
+            end()
 
     def close(self) -> None:
         """Take no more work; what runs goes on to its end, and its thread ends with it."""

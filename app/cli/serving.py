@@ -42,8 +42,14 @@ def serve(
     bootstrap_memory(asgi.state.runtime.vault)
     if generate_key:
         _say_first_call(settings, key)
-    with BuildReport(asgi.state.runtime.vault) as report:
-        serve_http(asgi, settings, on_shutdown=report.end)
+    runtime = asgi.state.runtime
+    with BuildReport(runtime.vault) as report:
+
+        def stop() -> None:
+            report.end()
+            runtime.workers.end_streams()
+
+        serve_http(asgi, settings, on_shutdown=stop)
 
 
 def stdio(

@@ -63,6 +63,7 @@ class ListChanges:
         self._listeners: list[_Listener] = []
         self._workers = workers
         self._handler = ListenHandler(self)
+        workers.when_ending(self._handler.close)
         self._pipe: tuple[_Context, _Listener] | None = None
         self._poked = anyio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -105,10 +106,6 @@ class ListChanges:
         """Look at once; from whatever thread."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(lambda: self._poked.set())
-
-    def close(self) -> None:
-        """End every stream in the protocol's own way."""
-        self._handler.close()
 
     async def watch(self) -> None:
         """Compare lists whenever something was written, until cancelled."""

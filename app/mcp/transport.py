@@ -96,7 +96,6 @@ class McpFacade:
         async with self._json.run(), self._streaming.run(), anyio.create_task_group() as tasks:
             tasks.start_soon(self.server.list_changes.watch)
             yield
-            self.server.list_changes.close()
             tasks.cancel_scope.cancel()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:

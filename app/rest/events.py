@@ -50,7 +50,7 @@ def event_routes(runtime: Runtime) -> list[TemplateRoute]:
 
 
 class EventStream(Response):
-    """The changes behind a number as they come, until the client goes away or its credential is no longer good."""
+    """The changes behind a number as they come, until the client goes away, its credential ends or the server stops."""
 
     def __init__(self, runtime: Runtime, position: int) -> None:
         """Nothing is sent before it is called."""
@@ -81,7 +81,7 @@ class EventStream(Response):
 
     async def _chunks(self, scope: Scope) -> AsyncIterator[bytes]:
         yield b": changes\n\n"
-        while True:
+        while not self._runtime.workers.is_ending:
             seen = self._runtime.vault.feed.newest
             try:
                 scope["state"]["principal"] = await scope["state"]["principal_now"]()
