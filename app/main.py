@@ -220,7 +220,7 @@ async def run_stdio(vault: Vault, operations: tuple[Operation, ...], settings: S
     workers = Workers(settings.server.worker_threads or 4, max_streams=settings.server.max_streams)
     access = Access(settings, vault.state_dir, vault.clock, switched_off(settings))
     server = VaultServer(vault, operations, mcp_options(settings), workers, StoredLists(access))
-    vault.start()
+    vault.start(generates=not caller.read_only)
     try:
         async with access.run():
             await serve_stdio(server, access.callers.stdio(caller))

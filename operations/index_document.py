@@ -122,6 +122,7 @@ class IndexDocument:
         self._status = DocumentStatus(DocumentState.WAITING)
         self._thread = threading.Thread(target=self._run, name="vault-index-document", daemon=True)
         self._thread.start()
+        self._due.set()
 
     def close(self) -> None:
         """End the thread; a second call does nothing."""
@@ -198,11 +199,13 @@ class IndexDocument:
                 self._status = self.bring_up_to_date()
             except VaultError as refusal:
                 self._failed(refusal.message)
-            except (IndexUnavailableError, OSError) as error:
+            except IndexUnavailableError as error:
                 self._failed(str(error))
-            except Exception as error:
+            except OSError as error:
+                self._failed(f"the vault cannot be read or written ({error.strerror})")
+            except Exception:
                 logger.exception("index document is not up to date")
-                self._failed(str(error))
+                self._failed("the log says why")
 
     def _wait_for_silence(self) -> None:
         if not self._has_looked:

@@ -144,15 +144,19 @@ class Vault:
     recovered: list[Recovered] = field(default_factory=list[Recovered])
     """What the last start found half done."""
 
-    def start(self) -> None:
-        """Settle what a crash left half done, then begin to index, to watch and to embed; returns at once."""
+    def start(self, *, generates: bool = True) -> None:
+        """Settle what a crash left half done, then begin to index, to watch and to embed; returns at once.
+
+        Args:
+            generates: The index document is kept right too.
+        """
         if not self.config.read_only:
             self.recovered.extend(recover(self.tree, self.journal, self.locks))
             self._forget_old_changes()
         self.feed.begin()
         self.index.start()
         self.search.start()
-        if not self.config.read_only:
+        if generates and not self.config.read_only:
             self.index_document.start()
 
     def close(self) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from app.opening import open_vault
 from operations.catalogue import OPERATIONS
 from operations.index_document import DocumentState
 from operations.registry import Operation
-from tests.harness import Server, fill, serving, wait_until
+from tests.harness import INDEX_SECONDS, Server, fill, serving, settings_for, wait_until
 
 ON = {"VAULT_MCP_INDEX__DOCUMENT": "on", "VAULT_MCP_WATCH__DEBOUNCE_SECONDS": "0.02"}
 AUTO = ON | {"VAULT_MCP_INDEX__DOCUMENT": "auto"}
@@ -147,6 +148,22 @@ def test_auto_leaves_the_owners_index_to_the_owner(tmp_path: Path) -> None:
         assert readiness(server) == {"state": "off", "reason": "'index.md' was not generated and is left alone"}
         assert not [text for text in server.http("GET", "/readyz").json["warnings"] if "index.md" in text]
         assert server.http("PUT", "/vault/index.md?overwrite=1", "Other.\n").status == 200
+
+
+def test_a_read_only_server_writes_none(tmp_path: Path) -> None:
+    with served(tmp_path, NOTES, ON | {"VAULT_MCP_SERVER__READ_ONLY": "true"}) as server:
+        assert readiness(server) == {"state": "off"}
+        assert server.snapshot() == {"Home": None} | {path: text.encode() for path, text in NOTES.items()}
+
+
+def test_a_process_that_only_reads_keeps_none_right(tmp_path: Path) -> None:
+    fill(tmp_path / "vault", NOTES)
+    vault = open_vault(settings_for(tmp_path / "vault", tmp_path / "state", ON))
+    vault.start(generates=False)
+    assert vault.index.wait_until_ready(INDEX_SECONDS)
+    assert vault.index_document.status().state is DocumentState.OFF
+    vault.close()
+    assert not (tmp_path / "vault" / "index.md").exists()
 
 
 def test_off_writes_nothing_and_guards_nothing(tmp_path: Path) -> None:

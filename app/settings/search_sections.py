@@ -18,6 +18,7 @@ from app.settings.values import (
     Text,
     Whole,
     read_number,
+    read_switch_or_auto,
     read_word,
 )
 from operations.index_document import DocumentMode
@@ -25,12 +26,20 @@ from operations.store.watcher import WatchMode
 from operations.vault import MEBIBYTE, RerankMode
 
 
+def _read_document_mode(value: object) -> object:
+    """YAML reads an unquoted `on` as a switch."""
+    switch = read_switch_or_auto(value)
+    if isinstance(switch, bool):
+        return DocumentMode.ON if switch else DocumentMode.OFF
+    return switch
+
+
 class IndexSettings(Section):
     """The index behind search, tags, properties and links; derived from the files, it can be deleted at any time."""
 
     cache_path: Annotated[OptionalPath, Word("path, empty"), Env("INDEX_CACHE_PATH"), MayBeEmpty()] = Path("index.db")
     """Where it is kept, seen from the state folder; empty keeps it in memory."""
-    document: Annotated[DocumentMode, BeforeValidator(read_word), Word("auto, on, off")] = DocumentMode.AUTO
+    document: Annotated[DocumentMode, BeforeValidator(_read_document_mode), Word("auto, on, off")] = DocumentMode.AUTO
     """The generated `index.md`, one line for each note; `auto` keeps one right that is there already."""
     exclude_dirs: Annotated[Folders, Word("prefixes"), Env("INDEX_EXCLUDE_DIRS")] = ()
     """Folders that get one line in it, in place of one for each note."""

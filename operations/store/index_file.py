@@ -27,7 +27,10 @@ class IndexFile(NamedTuple):
 
 def is_index_name(path: str) -> bool:
     """Whether `path` is the index document on this or another file system: `INDEX.MD`, `index.md.` are."""
-    return "/" not in path and guard_key(path) == INDEX_PATH
+    if path.isascii():
+        return path.rstrip(". ").lower() == INDEX_PATH
+    # Of the names of other scripts few get as far as their key.
+    return "x" in path.lower() and "/" not in path and guard_key(path) == INDEX_PATH
 
 
 def find_index_file(tree: Tree) -> IndexFile:

@@ -476,6 +476,12 @@ def test_a_key_that_no_header_could_carry_refuses_to_start_without_showing_it(va
     assert text not in str(refused.value)
 
 
+@pytest.mark.parametrize(("word", "mode"), [("on", "on"), ("'ON'", "on"), ("off", "off"), ("Auto", "auto")])
+def test_an_unquoted_on_is_no_trap_for_the_index_document(load: Load, word: str, mode: str) -> None:
+    assert load(f"index:\n  document: {word}\n").index.document.value == mode
+    assert load(VAULT_MCP_INDEX__DOCUMENT=word.strip("'")).index.document.value == mode
+
+
 # --- what is made of settings
 
 
