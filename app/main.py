@@ -8,9 +8,11 @@ from functools import cache
 from fastapi import FastAPI
 
 from app.auth.access import Access
+from app.auth.administration import Administration
 from app.auth.gate import Gate
 from app.auth.gate_policy import gate_policy, startup_warnings
 from app.auth.limits import Limits
+from app.auth.oauth.administration import SignIns
 from app.auth.oauth.key_ring import KeyRing
 from app.auth.static_key import StaticKey
 from app.health import health_routes
@@ -191,7 +193,14 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         SessionCookie(settings.server.public_url),
         sign_in.key_guard(),
     )
-    owner = Owner(runtime, access, lambda caller: readiness(runtime, caller, warnings, webhooks))
+    owner = Owner(
+        runtime,
+        access,
+        lambda caller: readiness(runtime, caller, warnings, webhooks),
+        Administration(access.database, settings, opened.clock),
+        SignIns(access.database, seconds),
+        settings.server.public_url,
+    )
     vault_routes = VaultRoutes(runtime)
     routes: list[TemplateRoute] = [
         *vault_routes.routes(),

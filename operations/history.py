@@ -171,6 +171,15 @@ def visible_change(vault: Vault, caller: Caller, change_id: str) -> Change:
     return change
 
 
+def row_of_change(vault: Vault, caller: Caller, change_id: str) -> HistoryRow:
+    """One change as `vault_history` lists it.
+
+    Raises:
+        VaultError: `not_found`.
+    """
+    return _row_of(vault, caller, visible_change(vault, caller, change_id))
+
+
 def unknown_change(change_id: str) -> VaultError:
     """The refusal for a change that never was, is not kept any more, or that the caller may not know of."""
     return VaultError(ErrorCode.NOT_FOUND, f"no change '{change_id}' is kept; list the changes there are")

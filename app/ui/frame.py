@@ -57,12 +57,13 @@ class Frame:
         whole_title = title if title == self.vault_name else f"{title} – {self.vault_name}"
         return document(whole_title, markup, status, style=_STYLE, head=head, form_action="'self'")
 
-    def form(self, action: str, content: str) -> str:
-        """Markup of a form for `/ui/<action>`; `content` is markup."""
-        return (
-            f'<form method="post" action="/ui/{action}">'
-            f'<input type="hidden" name="csrf" value="{escape(self.token_for(action))}">{content}</form>'
+    def form(self, action: str, content: str, **hidden: str) -> str:
+        """Markup of a form for `/ui/<action>`; `content` is markup, `hidden` the text of hidden fields."""
+        fields = {"csrf": self.token_for(action), **hidden}
+        inputs = "".join(
+            f'<input type="hidden" name="{name}" value="{escape(value)}">' for name, value in fields.items()
         )
+        return f'<form method="post" action="/ui/{action}">{inputs}{content}</form>'
 
     def message(self, title: str, message: str, status: int) -> HTMLResponse:
         """A page that says one thing."""

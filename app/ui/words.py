@@ -4,6 +4,8 @@ from datetime import datetime, timedelta, tzinfo
 from html import escape
 from typing import Final
 
+from operations.errors import VaultError
+
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
 _STEP: Final = 1000
 
@@ -27,3 +29,10 @@ def when(moment: datetime, now: datetime, zone: tzinfo | None) -> str:
     days = {today: "today", today - timedelta(days=1): "yesterday"}
     day = days.get(local.date()) or f"{local.day} {local:%B %Y}"
     return f'<time datetime="{escape(moment.isoformat(timespec="seconds"))}">{day}, {local:%H:%M}</time>'
+
+
+def refusal(error: VaultError) -> str:
+    """Markup of what was refused, with the files it names."""
+    files = error.details.get("files")
+    named = "".join(f"<li>{escape(str(file))}</li>" for file in files) if isinstance(files, list) else ""
+    return f'<div class="alarm" role="alert">{escape(error.message)}{named and f"<ul>{named}</ul>"}</div>'
