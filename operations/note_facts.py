@@ -91,7 +91,7 @@ def _described(properties: dict[str, JsonValue]) -> _Described:
 
 def callout_of(text: str | None) -> str | None:
     """The leading callout as one text."""
-    callout = leading_callout(text) if text and ">" in text else None
+    callout = leading_callout(text) if text and "[!" in text else None
     if callout is None:
         return None
     said = f"{callout.title}: {callout.body}" if callout.body else callout.title

@@ -84,7 +84,8 @@ def nearest(connection: Connection, query: Vectors, *, count: int, scope: Select
     joined = select(vectors.c.id).join(chunks, chunks.c.embedded_sha == vectors.c.embedded_sha).where(in_scope)
     among = set(connection.execute(joined).scalars())
     chosen = signs_of(connection).nearest(query, rescored, among=among)
-    return _compared(connection, query, vectors.c.id.in_(chosen) & in_scope, count)
+    # The sum keeps SQLite from going through all chunks of the scope for the few that were chosen (900 ms of 24,000).
+    return _compared(connection, query, vectors.c.id.in_(chosen) & (chunks.c.file_id + 0).in_(scope), count)
 
 
 def nearest_in_files(connection: Connection, query: Vectors, file_ids: Collection[int]) -> list[Neighbour]:

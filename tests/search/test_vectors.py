@@ -1,5 +1,7 @@
+from typing import Any
+
 import numpy as np
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, event, select, text
 
 from operations.index.schema import chunks, files, vectors
 from operations.search.backlog import embed_pending, pending
@@ -115,6 +117,23 @@ def test_a_scope_is_searched_exactly_when_small_and_by_signs_when_large() -> Non
                 assert np.allclose(cosines, np.sort(own @ query)[::-1][:10], atol=1e-5)
             nothing = select(files.c.id).where(files.c.id == 99)
             assert nearest(connection, rows[0], count=10, scope=nothing) == []
+
+
+def test_in_a_large_scope_only_the_chosen_vectors_are_looked_up() -> None:
+    rows = clustered(EXACT_BELOW + 1500)
+    asked: list[tuple[str, tuple[object, ...]]] = []
+    with corpus_of({"A.md": ""}) as corpus:
+        fill(corpus, rows)
+        with corpus.reading() as connection:
+
+            @event.listens_for(connection, "before_cursor_execute")
+            def note(*call: Any) -> None:
+                asked.append((call[2], call[3]))
+
+            nearest(connection, rows[0], count=10, scope=select(files.c.id).where(files.c.path_key > "a"))
+            statement, values = asked[-1]
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
+    assert plan[0][-1] == "SEARCH vectors USING INTEGER PRIMARY KEY (rowid=?)"
 
 
 def test_chunks_of_equal_text_share_a_vector_and_are_both_found() -> None:
