@@ -78,6 +78,8 @@ def test_it_is_a_file_that_can_be_listed_read_and_linked_to(server: Server) -> N
     assert "Dig a tunnel." in json.dumps(called(server, SEES_ALL, "vault_read", path="index.md"))
     links = called(server, SEES_ALL, "vault_get_outgoing_links", path="Secret/Plan.md")
     assert "index.md" in json.dumps(links)
+    assert called(server, SEES_ALL, "vault_get_backlinks", path="index.md")["total"] == 1
+    assert called(server, SEES_ALL, "vault_get_outgoing_links", path="index.md")["total"] == len(FILES)
 
 
 def test_it_does_not_exist_for_who_may_not_see_every_folder(server: Server) -> None:

@@ -296,8 +296,8 @@ class VaultIndex:
         by the background thread.
         """
         changes, removals, moves = tuple(changed), tuple(removed), tuple(moved)
-        self._look_for_index_document((*changes, *(destination for _, destination in moves)))
         try:
+            self._look_for_index_document((*changes, *(destination for _, destination in moves)))
             with self._database.write() as connection:
                 self._intake.note_writes(changes)
                 late = self._record(connection, changes, removals, moves)
