@@ -6,6 +6,7 @@ from html import escape
 from typing import Final
 from urllib.parse import quote
 
+from app.auth.policies import STATIC
 from app.ui.frame import Frame
 from app.ui.words import count, when
 from operations.edit_results import FileDiff
@@ -64,13 +65,17 @@ def _sentence(row: HistoryRow) -> str:
 
 
 def _facts(frame: Frame, row: HistoryRow) -> str:
-    said = [when(datetime.fromisoformat(row.at), frame.now, frame.zone), escape(f"by {row.caller}")]
+    said = [when(datetime.fromisoformat(row.at), frame.now, frame.zone), f"by {_by(row.caller)}"]
     said.append(f"<code>{escape(row.operation)}</code>")
     if len(row.files) > 1:
         said.append(count(len(row.files), "file"))
     if row.undoes is not None:
         said.append(f'undoes <a href="{escape(change_link(row.undoes))}">an earlier change</a>')
     return " · ".join(said)
+
+
+def _by(caller: str) -> str:
+    return "the key" if caller == STATIC else escape(caller)
 
 
 def _undo(frame: Frame, row: HistoryRow, *, can_undo: bool) -> str:
@@ -96,7 +101,7 @@ def _file(number: int, diff: FileDiff) -> str:
     left_out = f"<p>… and {count(diff.truncated, 'more line')}</p>\n" if diff.truncated else ""
     text = "<p>The text stayed as it was.</p>\n"
     if diff.diff:
-        lines = "\n".join(map(_line, diff.diff.removeprefix(_HEAD).split("\n")))
+        lines = "".join(map(_line, diff.diff.removeprefix(_HEAD).split("\n")))
         text = f'<pre class="diff" tabindex="0" aria-labelledby="file-{number}">{lines}</pre>\n'
     return (
         f'<section aria-labelledby="file-{number}"><h2 id="file-{number}">{escape(diff.path)}</h2>\n'
@@ -105,5 +110,4 @@ def _file(number: int, diff: FileDiff) -> str:
 
 
 def _line(line: str) -> str:
-    kind = _KINDS.get(line[:1])
-    return escape(line) if kind is None else f'<span class="{kind}">{escape(line)}</span>'
+    return f'<span class="{_KINDS.get(line[:1], "same")}">{escape(line)}</span>'

@@ -42,7 +42,7 @@ class Frame:
         head = "" if reload_seconds is None else f'<meta http-equiv="refresh" content="{reload_seconds}">\n'
         markup = f"""<a class="skip" href="#content">Skip to content</a>
 <header class="top">
-<p class="brand"><a href="/">{self.name}</a></p>
+<p class="brand"><a href="/">Vault MCP</a></p>
 <form class="find" role="search" action="/">
 <label class="unseen" for="q">Search the vault</label>
 <input type="search" id="q" name="q" value="{escape(query)}" placeholder="Search the vault" autocomplete="off" required>

@@ -22,6 +22,7 @@ def sign_in_page(problem: str | None = None, status: int = 200) -> HTMLResponse:
         more = 'aria-describedby="problem key-hint" aria-invalid="true"'
     body = f"""<h1>{_TITLE}</h1>
 {alarm}<form method="post" action="/ui/sign-in">
+<input type="text" name="username" value="owner" autocomplete="username" hidden>
 <label class="field" for="key">Key of this server</label>
 <p class="hint" id="key-hint">The value of VAULT_MCP_API_KEY.</p>
 <input type="password" id="key" name="key" autocomplete="current-password" required autofocus {more}>

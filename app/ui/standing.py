@@ -56,7 +56,7 @@ def _index(frame: Frame, said: Readiness) -> str:
 
 def _model(said: Readiness) -> str:
     embedding, index = said.embedding, said.index
-    name = f"<small>{escape(embedding.model or '')}</small>"
+    name = f"<small>{escape((embedding.model or '').partition('@')[0])}</small>"
     if embedding.download is not None:
         return _progress("Model is being fetched", embedding.download) + name
     if embedding.state == "failed":
