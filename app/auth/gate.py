@@ -19,6 +19,7 @@ from app.auth.hosts import parse_host
 from app.auth.limits import Limits
 from app.auth.refusals import Refused
 from app.auth.request_body import RequestBody, announces_body, declared_length
+from app.auth.request_head import headers_by_name, require_text, texts
 from app.auth.route_kinds import GUARDED_KINDS, OPEN_KINDS, RouteKind, is_limited, route_kind
 from app.auth.static_key import MAX_TOKEN_BYTES
 from app.auth.step_up import STEP_UP, StepUp
@@ -28,7 +29,6 @@ from operations.errors import ErrorCode, VaultError
 
 logger = logging.getLogger(__name__)
 
-_LISTED = frozenset({b"authorization", b"host", b"origin", b"forwarded", b"x-forwarded-for"})
 _CLIENT_CLOSED = 499
 """Status in the log, as web servers write it, for a client that went away before its answer."""
 _NO_BEARER = "a credential is needed: send `Authorization: Bearer <key>`"
@@ -163,13 +163,14 @@ class _Exchange:
 
     async def _passes(self) -> bool:
         """Run the checks in their order; `False` when a preflight has been answered."""
-        lists, others = _headers_by_name(self._scope["headers"])
+        lists, others = headers_by_name(self._scope["headers"])
         origin, method = lists[b"origin"], self._scope["method"]
         self._address = self._policy.hops.address(
-            self._address, _texts(lists[b"forwarded"]), _texts(lists[b"x-forwarded-for"])
+            self._address, texts(lists[b"forwarded"]), texts(lists[b"x-forwarded-for"])
         )
         if self._kind in GUARDED_KINDS:
             self._check_host(lists[b"host"])
+        require_text(self._scope["query_string"])
         self._response_headers += self._policy.cross_origin.headers(self._kind, origin)
         if self._policy.cross_origin.refuses(self._kind, method, origin, lists[b"host"]):
             raise Refused(
@@ -376,19 +377,3 @@ class _Exchange:
             return "/mcp" if self._path == "/mcp" else "/mcp/{path}"
         is_fixed = is_limited(self._path, "POST") or ("GET", self._path) in self._policy.open_routes
         return self._path if is_fixed else "unmatched"
-
-
-def _headers_by_name(headers: Headers) -> tuple[Mapping[bytes, list[bytes]], Mapping[bytes, bytes]]:
-    """The headers of which every line counts, and the last line of all others."""
-    lists: dict[bytes, list[bytes]] = {name: [] for name in _LISTED}
-    others: dict[bytes, bytes] = {}
-    for name, value in headers:
-        if name in _LISTED:
-            lists[name].append(value)
-        else:
-            others[name] = value
-    return lists, others
-
-
-def _texts(values: list[bytes]) -> list[str]:
-    return [value.decode("latin-1") for value in values]

@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from starlette.types import Message, Receive
 
 from app.auth.refusals import Refused
 from operations.errors import ErrorCode
+
+_LENGTH_DIGITS: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ def declared_length(headers: Mapping[bytes, bytes]) -> int | None:
     declared = headers.get(b"content-length")
     if declared is None:
         return None
-    if not declared.isdigit():
+    if not declared.isdigit() or len(declared) > _LENGTH_DIGITS:  # thousands of digits are no number to Python
         raise Refused(ErrorCode.INVALID_PARAMETER, "Content-Length must be a whole number")
     return int(declared)
 

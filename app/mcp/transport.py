@@ -115,6 +115,7 @@ class McpFacade:
         """Serve the request for the caller `identify` makes; what is refused before the protocol gets the JSON body."""
         try:
             _require_post(scope)
+            _require_json(Headers(scope=scope))
             caller = identify()
             body = await _read_body(scope, receive, self._max_request_bytes)
         except VaultError as refusal:
@@ -136,6 +137,12 @@ def _require_post(scope: Scope) -> None:
     # The SDK would open a stream on GET, which only ever idles into a proxy's time-out.
     if scope["method"] != "POST":
         raise VaultError(ErrorCode.METHOD_NOT_ALLOWED, "MCP takes POST alone; there is no stream to open here")
+
+
+def _require_json(headers: Headers) -> None:
+    # The SDK refuses any other type too, in plain text.
+    if not headers.get("content-type", "").strip(" \t").lower().startswith("application/json"):
+        raise VaultError(ErrorCode.INVALID_BODY, "send the message as JSON, with `Content-Type: application/json`")
 
 
 def write_scope_of(scope: Scope) -> WriteScope:

@@ -34,7 +34,7 @@ async def render_refusal(request: Request, refusal: Exception) -> Response:
 async def render_unknown_route(request: Request, _error: Exception) -> Response:
     """Answer a path that no route has."""
     return failure(
-        ErrorCode.NOT_FOUND, f"no route {request.method} {request.url.path}; the contract is at /openapi.yaml"
+        ErrorCode.NOT_FOUND, f"no route {request.method} {request.scope['path']}; the contract is at /openapi.yaml"
     )
 
 
@@ -44,7 +44,7 @@ async def render_wrong_method(request: Request, _error: Exception) -> Response:
     here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
     allowed = ", ".join(sorted({method for route in here for method in route.methods or ()}))
     response = failure(
-        ErrorCode.METHOD_NOT_ALLOWED, f"{request.method} is not for {request.url.path}; it takes {allowed}"
+        ErrorCode.METHOD_NOT_ALLOWED, f"{request.method} is not for {request.scope['path']}; it takes {allowed}"
     )
     response.headers["Allow"] = allowed
     return response

@@ -54,6 +54,16 @@ async def test_any_other_method_is_refused_with_the_one_that_works(
         }
 
 
+@pytest.mark.parametrize("kind", [None, "text/plain", "", "multipart/form-data; boundary=x"])
+async def test_what_is_not_sent_as_json_is_refused_in_our_form(
+    serve: Serve, vault: Vault, vault_root: Path, kind: str | None
+) -> None:
+    async with serve(facade_over(vault, sample_operations(vault_root))) as client:
+        headers = {"accept": "application/json", **({} if kind is None else {"content-type": kind})}
+        response = await client.post("/mcp", content=b"{}", headers=headers)
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_body")
+
+
 @ERAS
 async def test_a_plain_call_is_answered_as_json_even_to_a_client_that_accepts_a_stream(
     serve: Serve, vault: Vault, vault_root: Path, call: Any

@@ -489,11 +489,19 @@ def test_a_body_may_be_as_long_as_the_limit_and_no_longer(size: int, status: int
         assert app.read <= 1024
 
 
-@pytest.mark.parametrize("text", ["-1", "1e3", "1_000", "", "abc", "١"])
+@pytest.mark.parametrize("text", ["-1", "1e3", "1_000", "", "abc", "١", "9" * 5000], ids=lambda text: text[:5])
 def test_a_length_that_is_no_number_is_refused(plain: GatePolicy, text: str) -> None:
     gate, app = gated(plain)
     answer = ask(gate, "PUT", "/vault/Note.md", [("Content-Length", text.encode())])
     assert (answer.status, answer.code, app.scopes) == (400, "invalid_parameter", [])
+
+
+@pytest.mark.parametrize("path", ["/vault/Note.md", "/mcp", "/token", "/no-route"])
+def test_a_query_that_is_not_utf_8_is_refused_before_anything_reads_it(plain: GatePolicy, path: str) -> None:
+    gate, app = gated(plain)
+    assert ask(gate, "POST", path, query="q=Grüße".encode()).status == 200
+    answer = ask(gate, "POST", path, query=b"q=\xff")
+    assert (answer.status, len(app.scopes)) == (400, 1)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ class Way(StrEnum):
 
     OPEN = "open"
     """No credential is looked at."""
+    SESSION = "session"
+    """Buttons of the status page: no bearer is looked at, and without the page's own session nothing is done."""
     MCP = "mcp"
     """Every good credential; tools have rules of their own."""
     READ = "read"
@@ -40,6 +42,11 @@ class Way(StrEnum):
 
 
 ROUTES: Final = """
+    /                                                       open    GET
+    /ui/sign-in                                             open    POST
+    /ui/sign-out                                            session POST
+    /ui/undo                                                session POST
+    /ui/revoke                                              session POST
     /healthz                                                open    GET
     /.well-known/oauth-authorization-server                 open    GET
     /.well-known/oauth-authorization-server/mcp             open    GET
@@ -145,18 +152,19 @@ _EXAMPLES: Final = {
     "{change_id}": "1",
 }
 _ENDLESS: Final = ("GET", "/events")
+_CLOSED: Final = frozenset(Way) - {Way.OPEN, Way.SESSION}
 REFUSED: Final[Mapping[str, Mapping[Way, int]]] = {
-    "nobody": dict.fromkeys(set(Way) - {Way.OPEN}, 401),
-    "bad bearer": dict.fromkeys(set(Way) - {Way.OPEN}, 401),
-    "wrong audience": dict.fromkeys(set(Way) - {Way.OPEN}, 401),
-    "revoked token": dict.fromkeys(set(Way) - {Way.OPEN}, 401),
+    "nobody": dict.fromkeys(_CLOSED, 401),
+    "bad bearer": dict.fromkeys(_CLOSED, 401),
+    "wrong audience": dict.fromkeys(_CLOSED, 401),
+    "revoked token": dict.fromkeys(_CLOSED, 401),
     "static key": {},
     "token": {},
     "read-only token": {Way.WRITE: 403},
     "token without tools": dict.fromkeys((Way.READ, Way.WRITE, Way.FIGURES), 403),
     "token of a folder": {Way.FIGURES: 403},
-    "sign-in": dict.fromkeys(set(Way) - {Way.OPEN, Way.MCP}, 401),
-    "sign-in that reads": dict.fromkeys(set(Way) - {Way.OPEN, Way.MCP}, 401),
+    "sign-in": dict.fromkeys(_CLOSED - {Way.MCP}, 401),
+    "sign-in that reads": dict.fromkeys(_CLOSED - {Way.MCP}, 401),
 }
 """By principal, the status of what it may not have; everywhere else it is let in."""
 ENVIRON: Final = {
@@ -240,7 +248,7 @@ def test_every_route_has_a_line_and_every_line_a_route(world: World) -> None:
 def test_who_is_let_in_where(world: World, principal: str) -> None:
     wrong = {}
     for (method, template), way in INVENTORY.items():
-        wanted = REFUSED[principal].get(way)
+        wanted = 403 if way is Way.SESSION else REFUSED[principal].get(way)
         if (method, template) == _ENDLESS and wanted is None:
             continue
         status = world.ask(method, template, principal).status
