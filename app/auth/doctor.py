@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.auth.database import FILE_NAME
+from app.auth.hosts import Host
 from app.auth.static_key import weakness_of
 from app.doctor import Finding, Verdict
 from app.settings.model import Settings
@@ -70,11 +71,23 @@ def _hosts(settings: Settings) -> Finding:
 
 
 def _hops(settings: Settings) -> Finding:
-    proxy, forwarded = settings.server.trust_proxy_hops, settings.server.trust_forwarded_hops
+    server = settings.server
+    proxy, forwarded = server.trust_proxy_hops, server.trust_forwarded_hops
     if proxy or forwarded:
+        said = f"X-Forwarded-For {proxy}, Forwarded {forwarded}"
+        if not Host(server.host.lower()).is_loopback:
+            return Finding(
+                Verdict.WARN,
+                "trusted hops",
+                f"{said}, and {server.host} may be reached around the proxies: by who chooses the address that counts",
+                "let only the proxy reach the port, with BIND_HOST=127.0.0.1 or a network of its own",
+            )
+        return Finding(Verdict.OK, "trusted hops", f"{said}: right only if no way leads around those proxies")
+    if server.public_url is not None and server.public_url.startswith("https://"):
         return Finding(
-            Verdict.OK,
+            Verdict.WARN,
             "trusted hops",
-            f"X-Forwarded-For {proxy}, Forwarded {forwarded}: right only if no way leads around those proxies",
+            "none, although https is spoken by something in front: all clients share the limits of one address",
+            "set TRUST_PROXY_HOPS to the number of proxies, 1 for one; see docs/proxies.md",
         )
     return Finding(Verdict.OK, "trusted hops", "none: clients count by the address that connects")

@@ -164,6 +164,7 @@ def _telling(pieces: Sequence[str]) -> list[str]:
 
 def _best(connection: Connection, match: str, count: int, scope: Select[int] | None) -> tuple[int, ...]:
     # `rank` decides, then the id, so that equal ones come in the same order everywhere.
+    # Only our own texts are put together; every value is bound.
     statement = f"SELECT rowid FROM chunk_terms WHERE chunk_terms MATCH :match{{}} ORDER BY {_RANK}, rowid LIMIT :count"  # noqa: S608
     if scope is None:
         return tuple(connection.execute(text(statement.format("")), {"match": match, "count": count}).scalars())
