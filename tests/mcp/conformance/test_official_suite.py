@@ -1,6 +1,5 @@
 """The official conformance suite against the test build, in both protocol revisions (mcp-surface §14)."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,14 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed; the suite is an npm package"),
-]
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[2]
-PACKAGES = ("@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@22")
 HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
 
@@ -45,22 +40,6 @@ EXPECTED_FAILURES = yaml.safe_load((HERE / "expected_failures.yaml").read_text(e
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command that runs the suite, with a Node that is new enough for it."""
-    folder = tmp_path_factory.mktemp("suite")
-    npm = shutil.which("npm")
-    assert npm is not None
-    subprocess.run(  # noqa: S603 - a fixed command
-        [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", *PACKAGES],
-        check=True,
-        capture_output=True,
-        timeout=300,
-    )
-    modules = folder / "node_modules"
-    return [str(modules / ".bin/node"), str(modules / "@modelcontextprotocol/conformance/dist/index.js"), "server"]
-
-
-@pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the running test build."""
     folder = tmp_path_factory.mktemp("build")
@@ -75,7 +54,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def run(suite: list[str], url: str, revision: str, scenario: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - a fixed command
-        [*suite, "--url", url, "--spec-version", revision, "--scenario", scenario],
+        [*suite, "server", "--url", url, "--spec-version", revision, "--scenario", scenario],
         check=False,
         capture_output=True,
         text=True,
