@@ -55,9 +55,9 @@ class SearchInput(OperationInput):
     """Words or a question; "a phrase", -word, OR, tag:x, path:x work."""
     k: int | None = None
     """Hits."""
-    limit: int | None = None
-    """Another name of k."""
+    limit: int | None = None  # another name of k
     prefix: FolderPath | None = None
+    excerpt_tokens: int | None = Field(default=None, ge=1, le=2000)
     filters: dict[str, JsonValue] | None = None
     """folder, tags, type, properties, kind, created, modified {before, on, after}."""
     explain: bool = False
@@ -174,6 +174,7 @@ def search_vault(vault: Vault, caller: Caller, args: SearchInput) -> SearchResul
         prefix=args.prefix or None,
         filters=_filters(args.filters),
         explain=args.explain,
+        excerpt_tokens=args.excerpt_tokens or vault.search.options.excerpt_tokens,
         hidden=hidden_places(vault, caller),
         timezone=vault.config.timezone,
     )

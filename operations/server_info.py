@@ -8,6 +8,7 @@ from operations.caller import Caller, Profile
 from operations.errors import VaultError
 from operations.index.indexer import DOCUMENT, NOTE
 from operations.index.queries import count_kinds
+from operations.index.values import IndexPhase
 from operations.index_access import caller_scope, is_index_complete, reading_index
 from operations.kinds import Kind, kind_of
 from operations.registry import Effect, Group, OperationInput, OperationResult, Route, operation
@@ -43,6 +44,29 @@ class CallerFacts(OperationResult):
     write_scope: str | None = None
 
 
+class IndexFacts(OperationResult):
+    """How search stands."""
+
+    state: str
+    """`building`, `ready` or `failed`."""
+    search_mode: str
+    """`hybrid`, or `lexical` until there are vectors."""
+    progress: float | None = None
+    """Share of the files that had a look, while it is building."""
+
+
+class FeatureFacts(OperationResult):
+    """What the owner left on."""
+
+    memory: bool
+    files: bool
+    fetch: bool
+    apps: bool
+    """Search results come with a page to show."""
+    semantic: bool
+    """Search goes by meaning too."""
+
+
 class ServerInfoResult(OperationResult):
     """What is served, and what this caller may do."""
 
@@ -50,7 +74,9 @@ class ServerInfoResult(OperationResult):
     version: str
     protocol: str
     vault: VaultFacts
+    index: IndexFacts
     you: CallerFacts
+    features: FeatureFacts
 
 
 @operation(
@@ -64,12 +90,15 @@ class ServerInfoResult(OperationResult):
 def server_info(vault: Vault, caller: Caller, _args: ServerInfoInput) -> ServerInfoResult:
     """Say what vault this is and what you may do: read-only, write scope, number of tools."""
     notes, documents = count_files(vault, caller)
+    index = _index(vault)
+    there = {one.name for one in existing(vault, caller)}
     shown = [one for one in existing(vault, caller) if is_allowed(caller, one) and is_active(caller, one)]
     return ServerInfoResult(
         name="vault-mcp",
         version=package_version(),
         protocol=PROTOCOL,
         vault=VaultFacts(name=vault.config.name, notes=notes, documents=documents),
+        index=index,
         you=CallerFacts(
             token=caller.principal,
             profile=caller.profile,
@@ -77,6 +106,22 @@ def server_info(vault: Vault, caller: Caller, _args: ServerInfoInput) -> ServerI
             read_only=caller.read_only or vault.config.read_only,
             write_scope=", ".join(caller.scope_names) or None,
         ),
+        features=FeatureFacts(
+            memory="vault_get_memory" in there,
+            files="vault_read_file" in there,
+            fetch="vault_fetch" in there,
+            apps=bool(caller.apps),
+            semantic=index.search_mode == "hybrid",
+        ),
+    )
+
+
+def _index(vault: Vault) -> IndexFacts:
+    state = vault.index.state()
+    return IndexFacts(
+        state=state.phase.value,
+        search_mode="hybrid" if state.vectors and vault.search.state().model else "lexical",
+        progress=round(state.progress, 3) if state.phase is IndexPhase.BUILDING else None,
     )
 
 

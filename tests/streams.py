@@ -11,6 +11,7 @@ from tests.harness import Server, scope_of
 
 _LONGEST_SECONDS = 5.0
 MODERN = "2026-07-28"
+_LISTS = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
 
 
 class Stream:
@@ -29,13 +30,13 @@ class Stream:
 
     @classmethod
     def listening(cls, server: Server, key: str) -> Self:
-        """A stream of the 2026 era that waits for changes of the list of tools."""
+        """A stream of the 2026 era that waits for changes of the lists of tools and prompts."""
         meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
         message = {
             "jsonrpc": "2.0",
             "id": 1,
             "method": "subscriptions/listen",
-            "params": {"notifications": {"toolsListChanged": True, "resourcesListChanged": True}, "_meta": meta},
+            "params": {"notifications": _LISTS, "_meta": meta},
         }
         headers = {
             "authorization": f"Bearer {key}",

@@ -36,7 +36,7 @@ class Access:
         self.tokens = NamedTokens(self.database, clock, settings.auth.max_tokens)
         self.usage = UsageLog(self.database, clock)
         self.tool_use = StoredToolUse(self.policies, self.usage)
-        self.callers = Callers(self.policies, self.tool_use, switched_off)
+        self.callers = Callers(self.policies, self.tool_use, switched_off, shows_apps=settings.mcp.apps)
 
     def credentials(self, key: StaticKey, *others: Verifier) -> Credentials:
         """All kinds of credentials: the static key, named tokens, and `others`."""

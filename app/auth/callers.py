@@ -11,10 +11,13 @@ from operations.caller import Caller, Surface
 class Callers:
     """Makes the callers of one process."""
 
-    def __init__(self, policies: Policies, tool_use: StoredToolUse, switched_off: frozenset[str]) -> None:
+    def __init__(
+        self, policies: Policies, tool_use: StoredToolUse, switched_off: frozenset[str], *, shows_apps: bool
+    ) -> None:
         self._policies = policies
         self._tool_use = tool_use
         self._switched_off = switched_off
+        self._shows_apps = shows_apps
 
     def of(self, principal: Principal, surface: Surface) -> Caller:
         """The caller of a request that this principal makes."""
@@ -30,13 +33,14 @@ class Callers:
             switched_off=self._switched_off,
             profile=rights.profile,
             promoted=self._tool_use.promoted(principal.id, principal.policy),
-            apps=rights.apps,
+            apps=self._shows_apps if rights.apps is None else rights.apps,
             tool_use=self._tool_use,
         )
 
     def stdio(self, caller: Caller) -> Caller:
         """The caller that a command line describes, with what its process keeps."""
-        return self.renewed(replace(caller, credential=STDIO, switched_off=self._switched_off, tool_use=self._tool_use))
+        known = replace(caller, credential=STDIO, switched_off=self._switched_off, tool_use=self._tool_use)
+        return self.renewed(replace(known, apps=self._shows_apps if caller.apps is None else caller.apps))
 
     def renewed(self, caller: Caller) -> Caller:
         """A caller with its list as it is now; the rights of a stdio client are those of its command line.

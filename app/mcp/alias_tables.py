@@ -130,8 +130,8 @@ VAULT_CORTEX: Final[Mapping[str, Alias]] = {
     ),
     "vault_list_notes": Alias("vault_list", {"folder": "path"}, {"recursive": True}),
     "vault_delete_note": Alias("vault_delete"),
-    # The same tool; how long excerpts are is the owner's to say here, and the callout is always there.
-    "vault_search": Alias("vault_search", dropped=("snippet_tokens", "include_leading_callout")),
+    # The same tool; the callout is always there.
+    "vault_search": Alias("vault_search", {"snippet_tokens": "excerpt_tokens"}, dropped=("include_leading_callout",)),
     "vault_move_note": Alias("vault_move", {"old_path": "source", "new_path": "destination"}),
 }
 """Vault Cortex; its other tools have our names and arguments."""

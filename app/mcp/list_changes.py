@@ -1,20 +1,21 @@
-"""Telling clients that their list of tools has changed (mcp-surface §7.5).
+"""Telling clients that their list of tools or prompts has changed (mcp-surface §7.5).
 
-A listening stream belongs to a credential and hears of that one's list alone. What changes a list can happen here, in
-another process or on the command line, so lists are compared with what they were, whenever something was written.
+A listening stream belongs to a credential and hears of that one's lists alone. What changes a list can happen here, in
+another process, on the command line or in the vault's files, so lists are compared with what they were, whenever
+something was written.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
+from mcp.server.subscriptions import ListenHandler, PromptsListChanged, ServerEvent, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from app.workers import Workers
@@ -26,17 +27,26 @@ logger = logging.getLogger(__name__)
 SECONDS_BETWEEN_LOOKS: Final = 1.0
 """Longest wait until a change by another process is told."""
 
-_Tools = frozenset[str]
 _Context = ServerRequestContext[Any, Any]
+_Notification = types.ToolListChangedNotification | types.PromptListChangedNotification
+
+
+class Lists(NamedTuple):
+    """What a caller is shown."""
+
+    tools: frozenset[str]
+    """By name."""
+    prompts: str
+    """As they are listed: an argument more is a change too."""
 
 
 @dataclass(slots=True, eq=False)
 class _Listener:
-    """Somebody who wants to hear, and the list that was told last; it has the caller's rights when it began."""
+    """Somebody who wants to hear, and the lists that were told last; it has the caller's rights when it began."""
 
     deliver: Callable[[ServerEvent], None]
     caller: Caller
-    tools: _Tools
+    lists: Lists
 
 
 class ListChanges:
@@ -45,20 +55,20 @@ class ListChanges:
     def __init__(
         self,
         caller: ContextVar[Caller],
-        tools_of: Callable[[Caller], _Tools],
-        written: Callable[[], int],
+        lists_of: Callable[[Caller], Lists],
+        written: Callable[[], object],
         workers: Workers,
     ) -> None:
         """Nothing is watched before `watch`.
 
         Args:
             caller: Who makes the request at hand.
-            tools_of: The names in a caller's list by its rights now; may read a file.
-            written: A number that changes when another process has written what lists depend on.
+            lists_of: A caller's lists by its rights now; may read files.
+            written: A value that changes when anybody has written what lists depend on; may read files.
             workers: Has the places of streams, and the threads in which lists are made.
         """
         self._caller = caller
-        self._tools_of = tools_of
+        self._lists_for = lists_of
         self._written = written
         self._listeners: list[_Listener] = []
         self._workers = workers
@@ -76,7 +86,7 @@ class ListChanges:
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Register a stream of the caller at hand; the answer ends it."""
         caller = self._caller.get()
-        entry = _Listener(listener, caller, self._tools_of(caller))
+        entry = _Listener(listener, caller, self._lists_for(caller))
         self._listeners.append(entry)
 
         def unsubscribe() -> None:
@@ -89,7 +99,10 @@ class ListChanges:
         self, ctx: _Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Serve one stream; what is never told is not promised."""
-        wanted = types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
+        asked = params.notifications
+        wanted = types.SubscriptionFilter(
+            tools_list_changed=asked.tools_list_changed, prompts_list_changed=asked.prompts_list_changed
+        )
         try:
             with self._workers.stream():
                 return await self._handler(ctx, params.model_copy(update={"notifications": wanted}))
@@ -100,7 +113,7 @@ class ListChanges:
         """Tell changes on the connection of this request too: it is one client's own, and not of the listening era."""
         if self._pipe is None:
             caller = self._caller.get()
-            self._pipe = ctx, _Listener(lambda _event: None, caller, self._tools_of(caller))
+            self._pipe = ctx, _Listener(lambda _event: None, caller, self._lists_for(caller))
 
     def poke(self) -> None:
         """Look at once; from whatever thread."""
@@ -110,52 +123,59 @@ class ListChanges:
     async def watch(self) -> None:
         """Compare lists whenever something was written, until cancelled."""
         self._loop = asyncio.get_running_loop()
-        seen = self._written_now(0)
+        seen: object = None
         while True:
             with anyio.move_on_after(SECONDS_BETWEEN_LOOKS):
                 await self._poked.wait()
             was_poked = self._poked.is_set()
             self._poked = anyio.Event()
-            now = self._written_now(seen)
+            if not self._listeners and self._pipe is None:
+                continue
+            now = await self._workers.run(self._written_now, seen)
             if was_poked or now != seen:
                 seen = now
                 await self._compare()
 
-    def _written_now(self, otherwise: int) -> int:
+    def _written_now(self, otherwise: object) -> object:
         try:
             return self._written()
         except VaultError as refusal:
-            logger.warning("changes of rights cannot be seen", extra={"reason": refusal.message})
+            logger.warning("changes of lists cannot be seen", extra={"reason": refusal.message})
             return otherwise
 
     async def _compare(self) -> None:
         listeners = [*self._listeners, *([self._pipe[1]] if self._pipe is not None else [])]
-        if not listeners:
-            return
         current = await self._workers.run(self._lists_of, [one.caller for one in listeners])
         for listener in listeners:
-            tools = current.get(listener.caller.credential, listener.tools)
-            if tools == listener.tools:
-                continue
-            listener.tools = tools
-            if self._pipe is not None and listener is self._pipe[1]:
-                await self._tell_on_pipe(self._pipe[0])
-            else:
-                listener.deliver(ToolsListChanged())
+            before, now = listener.lists, current.get(listener.caller.credential, listener.lists)
+            listener.lists = now
+            for event, notification in _told(before, now):
+                if self._pipe is not None and listener is self._pipe[1]:
+                    await self._tell_on_pipe(self._pipe[0], notification)
+                else:
+                    listener.deliver(event)
 
-    def _lists_of(self, callers: Iterable[Caller]) -> dict[str, _Tools]:
-        """The list of each credential; one whose rights cannot be read keeps what it was told."""
-        lists: dict[str, _Tools] = {}
+    def _lists_of(self, callers: Iterable[Caller]) -> dict[str, Lists]:
+        """The lists of each credential; one whose rights cannot be read keeps what it was told."""
+        lists: dict[str, Lists] = {}
         for caller in {one.credential: one for one in callers}.values():
             try:
-                lists[caller.credential] = self._tools_of(caller)
+                lists[caller.credential] = self._lists_for(caller)
             except VaultError as refusal:
                 logger.warning("rights not readable", extra={"reason": refusal.message})
         return lists
 
     @staticmethod
-    async def _tell_on_pipe(ctx: _Context) -> None:
+    async def _tell_on_pipe(ctx: _Context, notification: _Notification) -> None:
         try:
-            await ctx.session.send_notification(types.ToolListChangedNotification())
+            await ctx.session.send_notification(notification)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("the client is gone", exc_info=True)
+
+
+def _told(before: Lists, now: Lists) -> Iterator[tuple[ServerEvent, _Notification]]:
+    """What is told of a difference, in the form of each era."""
+    if now.tools != before.tools:
+        yield ToolsListChanged(), types.ToolListChangedNotification()
+    if now.prompts != before.prompts:
+        yield PromptsListChanged(), types.PromptListChangedNotification()

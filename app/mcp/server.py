@@ -30,7 +30,7 @@ from app.mcp.aliases import Aliases, Call, no_aliases
 from app.mcp.apps import EXTENSIONS, PAGE_URI, TOOLS, page_contents, page_listed, takes_payload, with_payload
 from app.mcp.arguments import declared_among, parse_arguments
 from app.mcp.instructions import instructions_for
-from app.mcp.list_changes import ListChanges
+from app.mcp.list_changes import ListChanges, Lists
 from app.mcp.progress import progress_for
 from app.mcp.prompts import complete, get_prompt, list_prompts
 from app.mcp.results import Caps, render, render_refusal
@@ -105,8 +105,8 @@ class VaultServer(Server[dict[str, Any]]):
         self._lists = lists or ToolLists()
         self.list_changes = ListChanges(
             CALLER,
-            lambda caller: self._served_to(self._lists.renewed(caller)),
-            self._lists.written,
+            self._lists_of,
+            lambda: (self._lists.written(), vault.feed.refresh()),
             workers,
         )
         self._lists.on_change(self.list_changes.poke)
@@ -153,13 +153,12 @@ class VaultServer(Server[dict[str, Any]]):
         *,
         protocol_version: str | None = None,
     ) -> types.ServerCapabilities:
-        """Declare what is honoured: only changes of tools are told; a listening handler alone would promise more."""
+        """Declare what is honoured: no resource ever changes, which a listening handler alone would promise."""
         declared = super().get_capabilities(
             notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
         )
-        prompts = types.PromptsCapability(list_changed=False)
         resources = types.ResourcesCapability(subscribe=False, list_changed=False)
-        return declared.model_copy(update={"prompts": prompts, "resources": resources})
+        return declared.model_copy(update={"resources": resources})
 
     async def _discover(self, ctx: _Context, _params: types.RequestParams) -> types.DiscoverResult:
         return types.DiscoverResult(
@@ -206,6 +205,11 @@ class VaultServer(Server[dict[str, Any]]):
             for name, operation in self._operations.items()
             if exists(self._vault, caller, operation) and is_allowed(caller, operation) and is_active(caller, operation)
         )
+
+    def _lists_of(self, caller: Caller) -> Lists:
+        """What a caller is shown by its rights now; reads files."""
+        renewed = self._lists.renewed(caller)
+        return Lists(self._served_to(renewed), list_prompts(self._vault, renewed).model_dump_json())
 
     def _caller(self, ctx: _Context) -> Caller:
         """Who makes this request. A stdio client is one caller for long: its list may have changed meanwhile."""

@@ -14,6 +14,7 @@ import anyio.to_thread
 import mcp_types as types
 from anyio.from_thread import BlockingPortal
 from anyio.streams.memory import MemoryObjectSendStream
+from mcp.server.lowlevel.server import NotificationOptions
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
@@ -59,6 +60,9 @@ def _private_descriptors() -> Iterator[tuple[int, int]]:
         os.close(wire_out)
 
 
+_TOLD: Final = NotificationOptions(tools_changed=True, prompts_changed=True)
+
+
 class _StdioConnection:
     """Lines in, lines out, and the requests between them that have no answer yet.
 
@@ -90,7 +94,9 @@ class _StdioConnection:
                 tasks.start_soon(self._take_lines, last_resort.start)
                 tasks.start_soon(self._write_answers)
                 tasks.start_soon(self._server.list_changes.watch)
-                await self._server.run(self._messages, self._answers_in, self._server.create_initialization_options())
+                await self._server.run(
+                    self._messages, self._answers_in, self._server.create_initialization_options(_TOLD)
+                )
                 tasks.cancel_scope.cancel()
         finally:
             last_resort.cancel()

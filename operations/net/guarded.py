@@ -23,6 +23,10 @@ USER_AGENT: Final = "vault-mcp"
 _HTTPS: Final = 443
 _PORTS: Final = {"http": 80, "https": _HTTPS}
 
+_NO_ANSWER: Final = (
+    httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ProxyError, OSError,
+)  # fmt: skip
+
 Resolve = Callable[[str], Sequence[str]]
 """Every address of a name; raises `OSError` when there is none."""
 Dial = Callable[[str, int, float], httpcore.NetworkStream]
@@ -102,7 +106,7 @@ class GuardedClient:
         try:
             with self._pool(rules, deadline) as pool:
                 return _read(pool, url, max_bytes, deadline, rules.accept)
-        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as error:
+        except _NO_ANSWER as error:
             raise FetchError("the address does not answer as it should") from error
 
     def _pool(self, rules: Rules, deadline: float) -> httpcore.ConnectionPool:

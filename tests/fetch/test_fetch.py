@@ -4,9 +4,11 @@ Source: tool-map.md §6.12, auth-and-security.md §9.3.
 """
 
 import gzip
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,63 @@ def test_what_goes_wrong_on_the_other_side_is_said_to(web: FakeWeb, fetched: Fet
 def test_what_is_no_text_is_refused(web: FakeWeb, fetched: Fetch, page: Page) -> None:
     web.pages[URL] = page
     assert refused(fetched)[0] == "fetch_refused"
+
+
+def test_a_refusal_is_noted_without_the_address(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    assert server.tool("vault_fetch", {"url": "http://localhost/?q=private"}).code == "fetch_refused"
+    [event] = [record for record in caplog.records if record.msg == "fetch_refused"]
+    assert event.levelname == "WARNING"
+    assert "the host must be a public one" in vars(event)["reason"]
+    assert "private" not in str(vars(event))
+
+
+class Proxy:
+    """A proxy on this machine: answers for the web, and opens no tunnels."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                proxy.asked.append(f"GET {self.path}")
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain")
+                self.end_headers()
+                self.wfile.write(b"by the proxy")
+
+            def do_CONNECT(self) -> None:
+                proxy.asked.append(f"CONNECT {self.path}")
+                self.send_error(502)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    proxy = Proxy()
+    thread = threading.Thread(target=proxy.server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield proxy
+    proxy.server.shutdown()
+    thread.join(timeout=10)
+    proxy.server.server_close()
+
+
+def test_the_owners_proxy_is_asked_in_place_of_the_web(proxy: Proxy, tmp_path: Path) -> None:
+    root = tmp_path / "home"
+    root.mkdir()
+    with serving(root, tmp_path / "state", {**ON, "VAULT_MCP_WEB__PROXY": proxy.address}) as server:
+        answer = server.tool("vault_fetch", {"url": "http://page.example/a?b=c"})
+        assert not answer.is_error, answer.texts
+        assert "by the proxy" in answer.texts[0]
+        assert server.tool("vault_fetch", {"url": "https://page.example/"}).code == "fetch_failed"
+        assert server.tool("vault_fetch", {"url": "http://localhost/"}).code == "fetch_refused"
+    assert proxy.asked == ["GET http://page.example/a?b=c", "CONNECT page.example:443"]
 
 
 def test_a_packed_text_is_unpacked(web: FakeWeb, fetched: Fetch) -> None:

@@ -93,6 +93,16 @@ def test_dataview_is_named_as_what_the_app_alone_can_do(servers: tuple[Server, S
     assert servers[0].tool("search_vault", query).code == "needs_obsidian"
 
 
+def test_the_length_of_snippets_is_that_of_excerpts(servers: tuple[Server, Server]) -> None:
+    theirs, _ = servers
+    theirs.tool("vault_write", {"path": "Long.md", "content": "pangolin " + "walks slowly home " * 40})
+    short, long = (
+        theirs.tool("vault_search", {"query": "pangolin", "snippet_tokens": tokens}).structured["hits"][0]["excerpt"]
+        for tokens in (10, 100)
+    )
+    assert len(short) * 2 < len(long)
+
+
 def test_aliases_are_listed_under_their_arguments_and_only_when_asked_for(servers: tuple[Server, Server]) -> None:
     theirs, ours = ({tool["name"]: tool for tool in each.rpc("tools/list")["result"]["tools"]} for each in servers)
     assert not {*VAULT_CORTEX, *MCP_CONNECTOR, *NEEDS_APP} & ours.keys() - {"vault_search"}

@@ -16,12 +16,14 @@ from app.auth.named_tokens import NamedTokens
 from app.auth.policies import Policies, Rights
 from operations.caller import Profile
 from operations.catalogue import OPERATIONS
+from operations.store.paths import FolderPath
 from operations.vault import utc_now
 from tests.harness import Server, fill, serving
 from tests.mcp.wire import MODERN
 from tests.security.commands import vault_mcp
 from tests.streams import Stream
 
+PROMPT = "---\ntags: [mcp-tools-prompt]\ntitle: A letter\n---\nWrite.\n"
 CORE = [operation.name for operation in OPERATIONS if operation.core]
 LOADING = ["tool_catalog", "activate_tool", "activate_tools"]
 ENVELOPE = {
@@ -160,6 +162,33 @@ def test_a_listening_stream_ends_with_its_token(tmp_path: Path) -> None:
         assert [message["method"] for message in stream.messages] == ["notifications/subscriptions/acknowledged"]
 
 
+def test_a_listening_stream_hears_of_prompts_when_their_list_changed(tmp_path: Path) -> None:
+    with server_of(tmp_path, Rights()) as server:
+        stream = Stream.listening(server, server.key)
+        assert stream.messages[0]["params"]["notifications"] == {"toolsListChanged": True, "promptsListChanged": True}
+        note = {"path": "Prompts/Letter.md", "content": PROMPT}
+        assert not server.tool("vault_write", note).is_error
+        stream.wait_for(2)
+        edit = {"path": "Prompts/Letter.md", "content": PROMPT + "Write more.\n", "overwrite": True}
+        assert not server.tool("vault_write", edit).is_error
+        fill(server.root, {"Prompts/Other.md": PROMPT})  # by another program
+        stream.wait_for(3)
+        fill(server.root, {"Prompts/Other.md": PROMPT.replace("A letter", "Another letter")})
+        stream.wait_for(4)
+        stream.close()
+    assert [message["method"] for message in stream.messages[1:]] == ["notifications/prompts/list_changed"] * 3
+
+
+def test_what_a_token_may_not_see_is_no_change_of_its_prompts(tmp_path: Path) -> None:
+    with server_of(tmp_path, Rights(hidden_folders=(FolderPath("Prompts"),), profile=Profile.CORE)) as server:
+        stream = Stream.listening(server, server.key)
+        fill(server.root, {"Prompts/Letter.md": PROMPT})
+        server.tool("activate_tools", {"names": ["vault_get_canvas"]})
+        stream.wait_for(2)
+        stream.close()
+    assert [message["method"] for message in stream.messages[1:]] == ["notifications/tools/list_changed"]
+
+
 @pytest.fixture
 def stdio(tmp_path: Path) -> Iterator["Client"]:
     fill(tmp_path / "vault", {"Note.md": "note\n"})
@@ -226,6 +255,16 @@ def test_a_stdio_client_of_the_handshake_era_is_told_on_the_pipe(stdio: Client) 
     database = AuthDatabase.of_state(stdio.state)
     assert Policies(database).of("stdio").promoted == {"vault_find_file"}
     database.close()
+
+
+def test_a_stdio_client_of_the_handshake_era_hears_of_prompts(stdio: Client, tmp_path: Path) -> None:
+    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
+    stdio.send(1, "initialize", info)
+    assert stdio.message()["result"]["capabilities"]["prompts"] == {"listChanged": True}
+    stdio.send(2, "tools/list", {})
+    assert stdio.message()["id"] == 2
+    fill(tmp_path / "vault", {"Prompts/Letter.md": PROMPT})
+    assert stdio.message()["method"] == "notifications/prompts/list_changed"
 
 
 def test_a_stdio_client_of_the_stateless_era_is_told_on_its_listening_stream(stdio: Client) -> None:

@@ -203,13 +203,13 @@ async def test_initialize_declares_what_is_honoured_and_no_session(
     assert "mcp-session-id" not in response.headers
 
 
-async def test_discover_declares_the_same_as_initialize(serve: Serve, vault: Vault, vault_root: Path) -> None:
+async def test_discover_promises_changes_of_prompts_too(serve: Serve, vault: Vault, vault_root: Path) -> None:
     async with serve(facade_over(vault, sample_operations(vault_root))) as client:
         result = result_of(await modern(client, "server/discover"))
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["capabilities"] == {
         "tools": {"listChanged": True},
-        "prompts": {"listChanged": False},
+        "prompts": {"listChanged": True},
         "completions": {},
         "resources": {"subscribe": False, "listChanged": False},
     }
