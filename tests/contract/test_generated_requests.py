@@ -14,9 +14,11 @@ from schemathesis.core.transport import Response
 from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi import checks
 
+from app.signing_in import Outside
 from tests.contract.test_document import described_routes
 from tests.contract.validation import CONTRACT, conforms
 from tests.harness import Server, fill, serving
+from tests.oauth.fake_web import FakeWeb
 from tests.parity.cases import BOILER, FILES
 
 ENDLESS: Final = frozenset({"/events"})
@@ -38,6 +40,8 @@ CHECKS: Final = [
 BASE: Final = "http://127.0.0.1"
 OWN_HEADERS: Final = frozenset({"authorization", "content-length"})
 """Headers that the harness makes: a made-up credential would end every request at the gate."""
+UNPLUGGED: Final = Outside(FakeWeb().client())
+"""A web in which no name resolves, for `/fetch`: it is off by default, and in the contract all the same."""
 WRONG_KEY: Final = "f" * 64
 
 # The same requests in every run: a failure here is a failure for whoever looks next.
@@ -155,5 +159,5 @@ def a_vault(folder: Path) -> Iterator[Server]:
     root = folder / "vault"
     root.mkdir()
     fill(root, {**FILES, "Home/Files/Scan.pdf": b"%PDF-1.4\nbroken\n"})
-    with serving(root, folder / "state") as server:
+    with serving(root, folder / "state", {"VAULT_MCP_WEB__FETCH": "true"}, outside=UNPLUGGED) as server:
         yield server
