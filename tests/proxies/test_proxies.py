@@ -1,8 +1,12 @@
 """What passes through Caddy and nginx as the documentation sets them up."""
 
 import asyncio
+import base64
+import hashlib
 import json
 import os
+import re
+import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -24,7 +28,8 @@ BEARER = {"Authorization": f"Bearer {KEY}"}
 UPLOAD_BYTES = 10 * 1024 * 1024
 QUIET_SECONDS = 65.0
 """Longer than the minute after which proxies like to cut a quiet connection."""
-REGISTRATION = {"client_name": "c", "redirect_uris": ["http://127.0.0.1/cb"]}
+CALLBACK = "http://127.0.0.1/cb"
+REGISTRATION = {"client_name": "c", "redirect_uris": [CALLBACK]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +138,50 @@ def test_what_signing_in_needs_names_the_public_address(deployment: Deployment) 
         assert (resource["resource"], resource["authorization_servers"]) == (f"{origin}/mcp", [origin])
         server = client.get("/.well-known/oauth-authorization-server").json()
         assert (server["issuer"], server["token_endpoint"]) == (origin, f"{origin}/token")
+
+
+def test_a_client_signs_in_through_the_proxy(deployment: Deployment) -> None:
+    origin = deployment.front.origin
+    with deployment.front.client(source="127.0.0.3") as browser:
+        registration = {**REGISTRATION, "token_endpoint_auth_method": "none"}
+        client_id = browser.post("/register", json=registration).json()["client_id"]
+        verifier = secrets.token_urlsafe(48)
+        asked = {
+            "response_type": "code",
+            "client_id": client_id,
+            "redirect_uri": CALLBACK,
+            "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
+            .rstrip(b"=")
+            .decode(),
+            "code_challenge_method": "S256",
+            "resource": f"{origin}/mcp",
+        }
+        sent_on = browser.get("/authorize", params=asked)
+        page = browser.get(str(httpx.URL(origin).join(sent_on.headers["location"])))
+        handle = re.search(r'name="request" value="([^"]+)"', page.text)
+        assert handle is not None, page.text
+        form = {"request": handle[1], "key": KEY, "access": "full", "action": "approve"}
+        approved = browser.post("/oauth/consent", data=form, headers={"Origin": origin})
+        assert approved.status_code == 303, approved.text
+        answer = httpx.URL(approved.headers["location"]).params
+        assert answer["iss"] == origin
+        exchange = {
+            "grant_type": "authorization_code",
+            "client_id": client_id,
+            "code": answer["code"],
+            "redirect_uri": CALLBACK,
+            "code_verifier": verifier,
+        }
+        access = browser.post("/token", data=exchange).json()["access_token"]
+
+    async def listed() -> int:
+        async with (
+            deployment.front.async_client(headers={"Authorization": f"Bearer {access}"}) as http,
+            Client(streamable_http_client(f"{origin}/mcp", http_client=http)) as client,
+        ):
+            return len((await client.list_tools()).tools)
+
+    assert asyncio.run(listed()) > 0
 
 
 def test_limits_count_the_client_behind_the_proxy_and_believe_no_forged_address(deployment: Deployment) -> None:
