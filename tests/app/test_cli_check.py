@@ -45,7 +45,7 @@ def test_a_person_gets_a_table_and_a_last_line_that_counts(tmp_path: Path) -> No
         [cell.strip() for cell in row] for row in rows
     ]
     assert done.stdout.splitlines()[-1] == (
-        "9 checks: 7 ok, 2 with findings, 0 failed, 0 legacy, 0 skipped; findings: error 1, warning 1, info 0"
+        "10 checks: 8 ok, 2 with findings, 0 failed, 0 legacy, 0 skipped; findings: error 1, warning 1, info 0"
     )
 
 
