@@ -192,6 +192,7 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         Sessions(access.database, ring, seconds),
         SessionCookie(settings.server.public_url),
         sign_in.key_guard(),
+        None if authorization is None else authorization.openid,
     )
     owner = Owner(
         runtime,
@@ -211,9 +212,9 @@ def create_app(settings: Settings, vault: Vault | None = None, *, outside: Outsi
         *event_routes(runtime),
         *mechanical_routes(runtime),
         *health_routes(runtime, contract, warnings, webhooks),
+        *(StatusPage(owner, people).routes() if settings.server.status_page else ()),
         *sign_in.routes(authorization),
         *(() if figures is None else metrics_routes(runtime, figures)),
-        *(StatusPage(owner, people).routes() if settings.server.status_page else ()),
     ]
     # Routes are tried in their order: the surface with one URL, then the one with most.
     app.router.routes.extend([*mcp.routes(), *routes])

@@ -4,12 +4,14 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app.auth.oauth.openid import CALLBACK_PATH
 from app.auth.route_kinds import SIGN_IN_PATH
 from app.pages import message_page
 from app.routes import TemplateRoute
@@ -19,7 +21,6 @@ from app.ui.frame import Frame
 from app.ui.overview import overview
 from app.ui.owner import Owner
 from app.ui.people import SEE_OTHER, People, address_of, fields_of
-from app.ui.sign_in import sign_in_page
 from app.ui.words import refusal
 from operations.errors import VaultError
 from operations.server_info import package_version
@@ -41,14 +42,19 @@ class StatusPage:
     people: People
 
     def routes(self) -> list[TemplateRoute]:
-        """The page and its forms."""
-        return [
+        """The page and its forms. To be tried before those of the authorization server, as both serve the callback."""
+        routes = [
             TemplateRoute("/", _as_page(self._show), methods=["GET"]),
             TemplateRoute(SIGN_IN_PATH, _as_page(self.people.sign_in), methods=["POST"]),
             self._form("sign-out", self._sign_out),
             self._form("undo", self._undo),
             self._form("revoke", self._revoke),
         ]
+        openid = self.people.openid
+        if openid is not None:
+            arrive = partial(self.people.arrive, openid)
+            routes.append(TemplateRoute(CALLBACK_PATH, _as_page(arrive), methods=["GET"]))
+        return routes
 
     def _form(self, action: str, act: Act) -> TemplateRoute:
         """The route of a form that only the session it was shown to can send."""
@@ -63,7 +69,7 @@ class StatusPage:
     async def _show(self, request: Request) -> Response:
         handle = await self.people.session(request)
         if handle is None:
-            return sign_in_page()
+            return await self.people.door(request)
         frame, asked = self._frame(handle), request.query_params
         query = asked.get("q", "").strip()
         if asked.get("change"):

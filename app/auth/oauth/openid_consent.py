@@ -1,8 +1,11 @@
-"""Approving by an OpenID sign-in: from the consent page to the provider and back (auth-and-security.md §5.11)."""
+"""An OpenID sign-in: from the consent page, or the status page, to the provider and back.
+
+Source: auth-and-security.md §5.11, §9.4.
+"""
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,9 +31,12 @@ logger = logging.getLogger(__name__)
 
 _COOKIE_BYTES: Final = 32
 _SEE_OTHER: Final = 303
+STATUS_PAGE: Final = "the status page"
+"""Stands for the handle of a request where a person wants in and no client asks."""
 _TITLE: Final = "Signing in did not work"
-_STALE: Final = "This answer belongs to no request of this browser. Start again in the program that sent you here."
+_STALE: Final = "This answer belongs to no request of this browser. Start again where you came from."
 _REFUSED: Final = "You may not approve access to this vault."
+_NOT_LET_IN: Final = "You may not open this page."
 _AWAY: Final = "The sign-in service does not answer. Try again later."
 
 
@@ -44,9 +50,12 @@ class _Waiting:
     verifier: str
 
 
+LetIn = Callable[[Request], Awaitable[Response]]
+
+
 @dataclass(frozen=True, slots=True)
 class OpenIdConsent:
-    """The second way to approve."""
+    """The second way to approve, and to sign in to the status page."""
 
     config: OAuthConfig
     database: AuthDatabase
@@ -93,8 +102,12 @@ class OpenIdConsent:
         await self.workers.run(self._insert, trip, digest(handle), digest(cookie), choice)
         return RedirectResponse(trip.url, _SEE_OTHER)
 
-    async def arrive(self, request: Request) -> Response:
-        """What the provider sent a person back with."""
+    async def arrive(self, request: Request, let_in: LetIn | None = None) -> Response:
+        """What the provider sent a person back with.
+
+        Args:
+            let_in: Opens the status page to a person who set out from there.
+        """
         asked = request.query_params
         state, cookie = asked.get("state"), request.cookies.get(self.cookie_name)
         if state is None or cookie is None or len(asked.getlist("state")) != 1:
@@ -102,6 +115,8 @@ class OpenIdConsent:
         if asked.get("iss", self.provider.config.issuer) != self.provider.config.issuer:
             return self._stale("the answer is another provider's")
         waiting = await self.workers.run(self._take, state, cookie)
+        if waiting is not None and let_in is not None and waiting.handle_sha256 == digest(STATUS_PAGE):
+            return await self._visited(request, waiting, let_in)
         found = None if waiting is None else await self.workers.run(self._find, waiting.handle_sha256)
         if waiting is None or found is None:
             return self._stale("the state is unknown, used, or another browser's")
@@ -121,6 +136,18 @@ class OpenIdConsent:
             return self._stale("the request is over")
         logger.info("oidc_signed_in", extra={"client": found.client.client_id})
         return approved_to_client(found.redirect_uri, self.config.origin, made, found.state)
+
+    async def _visited(self, request: Request, waiting: _Waiting, let_in: LetIn) -> Response:
+        code = request.query_params.get("code")
+        try:
+            if code is None or "error" in request.query_params:
+                raise SignInRefusedError("the provider refused")  # noqa: TRY301 - one answer to every refusal
+            await self.workers.run(self._subject, waiting, code)
+        except (SignInRefusedError, ProviderError) as error:
+            logger.warning("oidc_refused", extra={"reason": str(error)})
+            return message_page(_TITLE, _NOT_LET_IN, 403)
+        logger.info("oidc_signed_in")
+        return await let_in(request)
 
     def _stale(self, reason: str) -> Response:
         logger.warning("oidc_refused", extra={"reason": reason})

@@ -55,11 +55,11 @@ class AuthorizationServer:
             documents = ClientDocuments(database, web, clock, config.redirects, config.document_hosts)
             assertions = Assertions(config.origin, database, web, clock)
         self._authorize = AuthorizeEndpoint(config, database, workers, clock, provider, documents)
-        self._openid = None
+        self.openid: OpenIdConsent | None = None
         if openid is not None:
-            self._openid = OpenIdConsent(config, database, workers, clock, self._ring, openid)
+            self.openid = OpenIdConsent(config, database, workers, clock, self._ring, openid)
         self._consent = ConsentEndpoint(
-            config, database, workers, clock, key_guard, self._openid, takes_key=config.takes_key
+            config, database, workers, clock, key_guard, self.openid, takes_key=config.takes_key
         )
         self._tokens_endpoint = TokenEndpoint(config, database, workers, clock, provider, self.tokens, assertions)
 
@@ -77,8 +77,8 @@ class AuthorizationServer:
             TemplateRoute("/token", self._tokens_endpoint.token, methods=["POST"]),
             TemplateRoute("/revoke", self._tokens_endpoint.revoke, methods=["POST"]),
         ]
-        if self._openid is not None:
-            routes.append(TemplateRoute(CALLBACK_PATH, self._openid.arrive, methods=["GET"]))
+        if self.openid is not None:
+            routes.append(TemplateRoute(CALLBACK_PATH, self.openid.arrive, methods=["GET"]))
         if self.config.registration:
             routes.append(TemplateRoute("/register", self._registration.handle, methods=["POST"]))
         return routes
