@@ -163,6 +163,12 @@ def store_rights(connection: Connection, principal: str, rights: Rights) -> None
     connection.execute(statement.on_conflict_do_update(index_elements=["principal"], set_={"rights": text}))
 
 
+def store_first_rights(connection: Connection, principal: str, rights: Rights) -> None:
+    """Write rights of a principal that has none yet, within the transaction of `connection`."""
+    statement = insert(policies).values(principal=principal, rights=_rights_text(rights), promoted="[]")
+    connection.execute(statement.on_conflict_do_nothing(index_elements=["principal"]))
+
+
 def _rights_text(rights: Rights) -> str:
     stored: dict[str, object] = {
         "read_only": rights.read_only,

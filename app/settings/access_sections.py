@@ -13,6 +13,7 @@ from app.settings.values import (
     Switch,
     SwitchOrAuto,
     Text,
+    ToolProfile,
     Whole,
     read_algorithms,
     read_clients_and_people,
@@ -20,6 +21,7 @@ from app.settings.values import (
     read_number,
     read_people,
 )
+from operations.caller import Profile
 
 
 class OAuthSettings(Section):
@@ -51,6 +53,8 @@ class OAuthSettings(Section):
     """Registered clients that never signed in are forgotten."""
     max_clients: Whole = 500
     """Registered clients at most; the oldest without a sign-in goes first."""
+    default_profile: ToolProfile = Profile.ALL
+    """Tools that a client is shown when it signs in for the first time; what is set for it later stays."""
     consent: Annotated[tuple[str, ...], BeforeValidator(read_consent_ways), Word("key, oidc")] = ("key",)
     """Ways for the owner to approve: the server's key, or signing in at `auth.oidc.issuer`."""
 

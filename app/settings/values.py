@@ -14,6 +14,7 @@ from app.auth.hosts import NULL_ORIGIN, parse_host, parse_origin, parse_public_o
 from app.auth.jwt import ASYMMETRIC
 from app.log import LogFormat, LogLevel
 from app.settings.declaring import CanBeNone, Word
+from operations.caller import Profile
 from operations.errors import VaultError
 from operations.periodic_places import folder_form, require_usable_format
 from operations.store.paths import FolderPath, VaultPath, safe_resolve
@@ -277,6 +278,7 @@ Origins = Annotated[tuple[str, ...], BeforeValidator(read_origins), Word("origin
 Timestamp = Annotated[TimestampPolicy, BeforeValidator(read_word), Word("if_present, always, off")]
 Deleting = Annotated[DeleteMode, BeforeValidator(read_word), Word("obsidian, trash, permanent")]
 Level = Annotated[LogLevel, BeforeValidator(read_word), Word("debug, info, warning, error")]
+ToolProfile = Annotated[Profile, BeforeValidator(read_word), Word("all, core, adaptive")]
 Format = Annotated[LogFormat, BeforeValidator(read_word), Word("auto, json, text")]
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from app.auth.policies import Rights
+from operations.caller import Profile
 from tests.harness import KEY, fill, serving
-from tests.oauth.flows import CALLBACK, ORIGIN, Client, Clock, Flows
+from tests.oauth.flows import CALLBACK, ORIGIN, Client, Clock, Flows, Issued
 
 
 @pytest.fixture
@@ -30,6 +32,24 @@ def flows(tmp_path: Path, clock: Clock) -> Iterator[Flows]:
 @pytest.fixture
 def client(flows: Flows) -> Client:
     return flows.registered(CALLBACK, "http://127.0.0.1/cb", token_endpoint_auth_method="none")
+
+
+@pytest.mark.parametrize("profile", ["all", "core", "adaptive"])
+def test_a_client_begins_with_the_profile_of_the_settings_and_keeps_its_own(tmp_path: Path, profile: str) -> None:
+    fill(tmp_path / "vault", {"Note.md": "note\n"})
+    environ = {"PUBLIC_URL": ORIGIN, "VAULT_MCP_AUTH__OAUTH__DEFAULT_PROFILE": profile}
+    with serving(tmp_path / "vault", tmp_path / "state", environ, now=Clock()) as server:
+        flows = Flows(server)
+        client = flows.registered(token_endpoint_auth_method="none")
+        listed = tools_shown(flows, flows.grant(client))
+        assert ("vault_move" in listed) is (profile == "all")
+        policies = server.app.state.access.policies
+        policies.set_rights(f"client:{client.id}", Rights(profile=Profile.ALL))
+        assert "vault_move" in tools_shown(flows, flows.grant(client)), "another sign-in changes nothing"
+
+
+def tools_shown(flows: Flows, issued: Issued) -> set[str]:
+    return {tool["name"] for tool in flows.call(issued.access).json["result"]["tools"]}
 
 
 def test_a_client_that_the_owner_lets_in_reads_and_writes(flows: Flows, client: Client) -> None:

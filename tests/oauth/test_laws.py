@@ -16,6 +16,7 @@ from app.auth.oauth.documents import authorization_server_metadata
 from app.auth.oauth.pages import shown_name
 from app.auth.oauth.redirects import RedirectRules, asked_address, why_not_registrable
 from app.auth.oauth.scopes import is_our_resource
+from operations.caller import Profile
 from tests.oauth.signing import Signer
 
 ORIGIN = "https://vault.example"
@@ -128,5 +129,6 @@ def test_authlib_finds_our_metadata_valid() -> None:
         code_seconds=1,
         unused_client_seconds=1,
         max_clients=1,
+        default_profile=Profile.ALL,
     )
     AuthorizationServerMetadata(authorization_server_metadata(config)).validate()

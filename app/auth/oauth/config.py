@@ -6,6 +6,7 @@ from app.auth.oauth.redirects import RedirectRules
 from app.settings.declaring import ConfigError
 from app.settings.model import Settings
 from app.settings.values import AUTO
+from operations.caller import Profile
 
 _DAY_SECONDS = 86_400
 
@@ -32,6 +33,8 @@ class OAuthConfig:
     code_seconds: int
     unused_client_seconds: int
     max_clients: int
+    default_profile: Profile
+    """Of a client's first grant."""
 
     @property
     def resource(self) -> str:
@@ -65,4 +68,5 @@ def oauth_config(settings: Settings) -> OAuthConfig | None:
         code_seconds=oauth.code_seconds,
         unused_client_seconds=oauth.unused_client_days * _DAY_SECONDS,
         max_clients=oauth.max_clients,
+        default_profile=oauth.default_profile,
     )

@@ -20,6 +20,8 @@ from app.auth.oauth.grants import Code, Grant, RefreshRow
 from app.auth.oauth.key_ring import KeyRing
 from app.auth.oauth.keys import keyed
 from app.auth.oauth.scopes import FULL, READ
+from app.auth.policies import CLIENT, Rights, store_first_rights
+from operations.caller import Profile
 
 logger = logging.getLogger(__name__)
 
@@ -176,6 +178,9 @@ class Tokens:
         grant = rows.insert_grant(connection, row, now)
         rows.use_code(connection, code, grant.id, now)
         touch_client(connection, client.client_id, now)
+        if self._config.default_profile is not Profile.ALL:
+            rights = Rights(profile=self._config.default_profile)
+            store_first_rights(connection, f"{CLIENT}{client.client_id}", rights)
         refresh: str | None = None
         if REFRESH_GRANT in client.grant_types:
             refresh = f"{rows.REFRESH_PREFIX}{secrets.token_urlsafe(rows.SECRET_BYTES)}"
