@@ -117,8 +117,8 @@ def signed_in(wire: Wire) -> dict[str, str]:
     assert isinstance(client, Client)
     assert client.secret
     asked = flows.authorize(client, change={"state": "state-of-the-client-0123456789"})
-    page = wire.http("GET", f"/oauth/consent?request={asked.handle}", auth=False)
-    cookie = page.headers["set-cookie"].partition("=")[2].partition(";")[0]
+    consent_cookie = cookie_of(wire.http("GET", f"/oauth/consent?request={asked.handle}", auth=False))
+    session = cookie_of(flows.post("/ui/sign-in", {"key": KEY}, {"Origin": ORIGIN}))
     flows.consent(asked, key="0" * 64)
     code: Code = flows.consent(asked)
     flows.exchange(code, code_verifier="w" * 43)
@@ -134,13 +134,18 @@ def signed_in(wire: Wire) -> dict[str, str]:
         "verifier": asked.verifier,
         "state": "state-of-the-client-0123456789",
         "handle": asked.handle,
-        "cookie": cookie,
+        "cookie of the consent page": consent_cookie,
+        "session of the status page": session,
         "code": code.text,
         "first access token": first.access.rpartition(".")[2],
         "first refresh token": first.refresh,
         "second access token": second.access.rpartition(".")[2],
         "second refresh token": second.refresh,
     }
+
+
+def cookie_of(answer: Answer) -> str:
+    return answer.headers["set-cookie"].partition("=")[2].partition(";")[0]
 
 
 def misplaced(wire: Wire, secret: str) -> None:
@@ -155,5 +160,8 @@ def misplaced(wire: Wire, secret: str) -> None:
     flows.post("/token", {"grant_type": secret, "code": secret, "client_id": "x", "client_secret": secret})
     flows.post("/revoke", {"token": secret, "client_id": "x", "client_secret": secret})
     flows.post("/oauth/consent", {"request": secret, "key": secret, "action": "approve"}, {"Origin": ORIGIN})
+    at_the_page = {"Origin": ORIGIN, "Cookie": f"__Host-vault-mcp-ui={secret}"}
+    flows.post("/ui/sign-in", {"key": secret}, at_the_page)
+    flows.post("/ui/undo", {"change": secret, "token": secret}, at_the_page)
     wire.http("POST", "/read", json.dumps({"path": "Note.md", "api_key": secret}), {"Content-Type": "application/json"})
     wire.http("POST", "/move", f'{{"source": "{secret}', {"Content-Type": "application/json"})
