@@ -113,9 +113,7 @@ def _claude_desktop(access: Access) -> ClientConfiguration:
     elif access.secret is None:
         entry = {"command": "npx", "args": ["-y", "mcp-remote", access.url]}  # signs in in the browser
     else:
-        # The header without a space, as the app on Windows takes arguments apart at spaces.
-        arguments = ["-y", "mcp-remote", access.url, "--header", "Authorization:${VAULT_MCP_AUTHORIZATION}"]
-        entry = {"command": "npx", "args": arguments, "env": {"VAULT_MCP_AUTHORIZATION": access.bearer("")}}
+        entry = {"command": "vault-mcp", "args": ["bridge", access.url], "env": {TOKEN_VARIABLE: access.secret}}
     return _json("claude-desktop", "claude_desktop_config.json (Claude Desktop)", _under("mcpServers", access, entry))
 
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import typer
 
+from app.cli.bridging import bridge
 from app.cli.checking import check
 from app.cli.client_entries import client_config
 from app.cli.configuration import config, doctor, openapi
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(stdio)
+app.command()(bridge)
 app.command()(search)
 app.command()(index)
 app.command()(check)

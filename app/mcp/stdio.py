@@ -39,12 +39,12 @@ async def serve_stdio(server: VaultServer, caller: Caller) -> None:
     While serving, descriptor 1 is stderr, so that a stray `print` cannot break the protocol.
     """
     CALLER.set(caller)
-    with _private_descriptors() as (wire_in, wire_out):
+    with private_descriptors() as (wire_in, wire_out):
         await _StdioConnection(server, wire_in, wire_out).serve()
 
 
 @contextmanager
-def _private_descriptors() -> Iterator[tuple[int, int]]:
+def private_descriptors() -> Iterator[tuple[int, int]]:
     """Copies of stdin and stdout that nothing else in the process knows."""
     wire_in, wire_out = os.dup(_STDIN), os.dup(_STDOUT)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -89,7 +89,7 @@ class _StdioConnection:
         try:
             async with BlockingPortal() as portal, anyio.create_task_group() as tasks:
                 # A daemon, as nothing can end a thread that waits for input.
-                threading.Thread(target=_read_lines, args=(self._wire_in, portal, self._lines_in), daemon=True).start()
+                threading.Thread(target=read_lines, args=(self._wire_in, portal, self._lines_in), daemon=True).start()
                 tasks.start_soon(self._end_on_signal)
                 tasks.start_soon(self._take_lines, last_resort.start)
                 tasks.start_soon(self._write_answers)
@@ -145,7 +145,7 @@ class _StdioConnection:
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
         try:
             async with self._writing:
-                await anyio.to_thread.run_sync(_write_all, self._wire_out, line)
+                await anyio.to_thread.run_sync(write_all, self._wire_out, line)
         except OSError:
             logger.info("the client no longer reads")
             self._unanswered.clear()
@@ -165,7 +165,7 @@ class _StdioConnection:
                 await self._all_answered.wait()
 
 
-def _read_lines(wire_in: int, portal: BlockingPortal, lines: MemoryObjectSendStream[bytes]) -> None:
+def read_lines(wire_in: int, portal: BlockingPortal, lines: MemoryObjectSendStream[bytes]) -> None:
     """Hand over every line of a descriptor, in a thread of its own, until it ends or nobody takes them any more."""
     parts: list[bytes] = []
     try:
@@ -181,7 +181,8 @@ def _read_lines(wire_in: int, portal: BlockingPortal, lines: MemoryObjectSendStr
         pass  # the server has ended; the portal says so in one of these ways, by the moment
 
 
-def _write_all(descriptor: int, line: bytes) -> None:
+def write_all(descriptor: int, line: bytes) -> None:
+    """Write until nothing is left."""
     rest = memoryview(line)
     while rest:
         rest = rest[os.write(descriptor, rest) :]

@@ -47,9 +47,9 @@ WITH_SECRET = {
     "claude-desktop": {
         "mcpServers": {
             NAME: {
-                "command": "npx",
-                "args": ["-y", "mcp-remote", URL, "--header", "Authorization:${VAULT_MCP_AUTHORIZATION}"],
-                "env": {"VAULT_MCP_AUTHORIZATION": f"Bearer {SECRET}"},
+                "command": "vault-mcp",
+                "args": ["bridge", URL],
+                "env": {"VAULT_MCP_TOKEN": SECRET},
             }
         }
     },
