@@ -73,6 +73,7 @@ OAUTH_FIELDS: Final = (
     "client_id", "client_secret", "redirect_uri", "response_type", "code_challenge", "code_challenge_method", "state",
     "scope", "resource", "request", "action", "key", "access", "write_prefix", "grant_type", "code", "code_verifier",
     "refresh_token", "token", "token_type_hint", "client_assertion", "client_assertion_type", "csrf", "iss", "error",
+    "change", "id", "q",
 )  # fmt: skip
 PARAMETERS: Final = tuple(sorted({name for operation in OPERATIONS for name in operation.input_model.model_fields}))
 
@@ -226,7 +227,7 @@ class Fuzz:
             return draw.choice(
                 (b"[" * 50_000, b'{"a":' * 20_000, b'"' + b"\\ud800" * 50 + b'"', b"-" * 10_000, b"1" * 6_000)
             )
-        if template in ("/authorize", "/token", "/revoke", "/oauth/consent"):
+        if template in ("/authorize", "/token", "/revoke", "/oauth/consent") or template.startswith("/ui/"):
             return _form([(draw.choice(OAUTH_FIELDS), draw.choice(WORDS)) for _ in range(draw.randrange(8))])
         return _json({draw.choice(PARAMETERS): self._value(3) for _ in range(draw.choice((0, 1, 2, 3, 8)))})
 
