@@ -35,7 +35,7 @@ input[type=text], input[type=password] { width: 100%; margin-bottom: 1rem; paddi
   color: inherit; background: transparent; border: 1px solid var(--quiet); border-radius: .5rem; }
 .alarm, .note { margin: 0 0 1rem; padding: .7rem .9rem; border-radius: .5rem; border: 1px solid currentColor; }
 .alarm { color: var(--alarm); background: var(--alarm-paper); }
-form + form { margin-top: .75rem; }
+main.card form + form { margin-top: .75rem; }
 .buttons { display: flex; flex-wrap: wrap; gap: .75rem; }
 button { flex: 1 1 8rem; padding: .7rem 1rem; font: inherit; font-weight: 600; border-radius: .5rem; cursor: pointer;
   color: var(--accent); background: transparent; border: 1px solid var(--accent); }

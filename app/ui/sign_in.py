@@ -44,7 +44,7 @@ def signed_in_page() -> HTMLResponse:
 
 def _other_form(elsewhere: Elsewhere) -> str:
     return f"""
-<form class="other" method="post" action="/ui/sign-in">
+<form method="post" action="/ui/sign-in">
 <input type="hidden" name="action" value="oidc">
 <input type="hidden" name="csrf" value="{escape(elsewhere.form_token)}">
 <div class="buttons"><button type="submit">Sign in at {escape(urlsplit(elsewhere.issuer).netloc)}</button></div>
