@@ -115,9 +115,9 @@ class McpFacade:
         """Serve the request for the caller `identify` makes; what is refused before the protocol gets the JSON body."""
         try:
             _require_post(scope)
-            _require_json(Headers(scope=scope))
             caller = identify()
             body = await _read_body(scope, receive, self._max_request_bytes)
+            _require_json(Headers(scope=scope))  # behind the size, which is refused whatever was sent
         except VaultError as refusal:
             await _refused(refusal)(scope, receive, send)
             return
