@@ -94,3 +94,5 @@ def _say_first_call(settings: "Settings", key: str) -> None:
     typer.echo(f"Key for this run: {key}", err=True)
     typer.echo(f'First call: curl -H "Authorization: Bearer {key}" {url}/vault/', err=True)
     typer.echo(f"MCP clients: {url}/mcp with the same header", err=True)
+    if settings.server.status_page:
+        typer.echo(f"In a browser: {url}/ and this key", err=True)

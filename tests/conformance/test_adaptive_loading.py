@@ -150,7 +150,7 @@ class Run:
         self._streams[step["token"]] = stream
         self._heard[step["token"]] = 1
         self._serving.callback(stream.close)
-        assert stream.messages[0]["params"]["notifications"] == {"toolsListChanged": True}
+        assert stream.messages[0]["params"]["notifications"] == {"toolsListChanged": True, "promptsListChanged": True}
 
     def _restart(self, _step: Mapping[str, Any]) -> None:
         self._serving.close()
