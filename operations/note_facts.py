@@ -8,7 +8,8 @@ from sqlalchemy import Connection
 
 from operations.folders import iso_time
 from operations.index.property_queries import properties_of, tags_of
-from operations.index.queries import IndexedFile, texts_of
+from operations.index.queries import IndexedFile
+from operations.index.summary_queries import beginnings_of
 from operations.markdown.callouts import leading_callout
 from operations.obsidian_uri import obsidian_uri
 from operations.registry import OperationResult
@@ -52,7 +53,9 @@ def facts_of(
 ) -> tuple[NoteFacts, ...]:
     """The rows of a list, in its order."""
     ids = [note.id for note in notes]
-    properties, tags, texts = properties_of(connection, ids), tags_of(connection, ids), texts_of(connection, ids)
+    properties, tags = properties_of(connection, ids), tags_of(connection, ids)
+    # The empty line keeps a rule at the top of a body from being read as the mark of a frontmatter.
+    openings = {note_id: f"\n{body}" for note_id, body in beginnings_of(connection, ids).items()}
     return tuple(
         NoteFacts(
             path=note.path,
@@ -62,7 +65,7 @@ def facts_of(
             bytes=note.size,
             count=counts[position] if counts is not None else None,
             uri=obsidian_uri(vault.config.name, note.path),
-            leading_callout=callout_of(texts.get(note.id)),
+            leading_callout=callout_of(openings.get(note.id, "")),
             **_described(properties.get(note.id, {})),
         )
         for position, note in enumerate(notes)
@@ -89,9 +92,9 @@ def _described(properties: dict[str, JsonValue]) -> _Described:
     }
 
 
-def callout_of(text: str | None) -> str | None:
-    """The leading callout as one text."""
-    callout = leading_callout(text) if text and "[!" in text else None
+def callout_of(text: str) -> str | None:
+    """The leading callout of a note as one text."""
+    callout = leading_callout(text) if "[!" in text else None
     if callout is None:
         return None
     said = f"{callout.title}: {callout.body}" if callout.body else callout.title

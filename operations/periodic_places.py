@@ -186,14 +186,6 @@ def folder_form(raw: str) -> str:
     return unicodedata.normalize("NFC", _SLASHES.sub("/", text).strip("/"))
 
 
-def special_daily_folder(vault: Vault) -> FolderPath | None:
-    """The folder that is there for daily notes alone; `None` where they lie among others.
-
-    Source: periodic-notes.md §7.
-    """
-    return _special_folder(place_of(vault, Period.DAILY))
-
-
 def guarded_daily_folder(vault: Vault) -> FolderPath | None:
     """The daily folder as far as it must be protected.
 

@@ -1,7 +1,6 @@
 """`vault-mcp serve` and `stdio`."""
 
 import os
-import secrets
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,8 +9,6 @@ from app.cli.configured import OwnVaultArgument, VaultArgument, log_to_stderr, s
 
 if TYPE_CHECKING:
     from app.settings.model import Settings
-
-KEY_BYTES = 32
 
 
 def serve(
@@ -25,11 +22,12 @@ def serve(
 
     Needs a key in VAULT_MCP_API_KEY, or --generate-key.
     """
+    from app.auth.static_key import API_KEY_VARIABLE, generate_static_key
     from app.settings.configs import require_api_key
 
     environ = dict(os.environ)
-    if generate_key and not environ.get("VAULT_MCP_API_KEY", "").strip():
-        environ["VAULT_MCP_API_KEY"] = secrets.token_hex(KEY_BYTES)
+    if generate_key and not environ.get(API_KEY_VARIABLE, "").strip():
+        environ[API_KEY_VARIABLE] = generate_static_key().get_secret_value()
     settings = settings_of(vault, environ, sample=True)
     key = require_api_key(settings).get_secret_value()
     log_to_stderr(settings, secret=key)

@@ -117,7 +117,8 @@ class Bridge:
             except httpx2.HTTPError as error:
                 reason = f"{self.url} cannot be reached ({type(error).__name__})"
             finally:
-                if key is not None:
+                # A client may have used the id again meanwhile.
+                if key is not None and self._under_way.get(key) is scope:
                     del self._under_way[key]
             if reason is not None and key is not None:
                 await self._refuse(key, _FAILED, reason)
@@ -135,7 +136,7 @@ class Bridge:
                 if said is None or "jsonrpc" not in said:
                     return _failure(answer.status_code, said)
                 self._learn(message, said)
-                await self.write(json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode())
+                await self._say(said)
                 is_due = is_due and said.get("id") != message.get("id")
             if not answer.is_success and (is_due or message.get("id") is None):
                 return _failure(answer.status_code, None)
@@ -169,7 +170,9 @@ class Bridge:
 
     async def _refuse(self, key: str | int | None, code: int, reason: str) -> None:
         logger.warning("no answer: %s", reason)
-        said = {"jsonrpc": "2.0", "id": key, "error": {"code": code, "message": reason}}
+        await self._say({"jsonrpc": "2.0", "id": key, "error": {"code": code, "message": reason}})
+
+    async def _say(self, said: Message) -> None:
         await self.write(json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode())
 
 

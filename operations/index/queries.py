@@ -374,11 +374,6 @@ def block_lines_of(connection: Connection, file_id: int) -> list[tuple[str, int]
     return [(row.block_id, row.line) for row in connection.execute(statement)]
 
 
-def text_of(connection: Connection, file_id: int) -> str | None:
-    """The text that stands for a file."""
-    return connection.execute(select(texts.c.text).where(texts.c.file_id == file_id)).scalar()
-
-
 def texts_of(connection: Connection, file_ids: Sequence[int]) -> dict[int, str]:
     """The texts that stand for files; a file without one is left out."""
     found: dict[int, str] = {}

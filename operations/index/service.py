@@ -351,14 +351,13 @@ class VaultIndex:
         gone: dict[str, Stamp] = {}
         for path, stamp in moving.items():
             place = as_listed(destination + path[len(source) :])
-            self._intake.note_writes([path])
             if place is None or self._indexer.rules.is_hidden(place):
                 gone[path] = stamp
                 continue
             rules = self._indexer.rules
             move(connection, stamp.id, place, kind=rules.kind_of(place), is_searched=rules.is_searched(place))
-            self._intake.note_writes([place])
             places.append(place)
+        self._intake.note_writes([*moving, *places])
         self._forget(connection, gone)
         return places
 

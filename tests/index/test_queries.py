@@ -170,7 +170,7 @@ def test_headings_and_blocks_stand_with_their_lines(connection: Connection) -> N
     assert file is not None
     assert queries.headings_of(connection, file.id) == [queries.HeadingRow(1, 6, "The pump", "The pump")]
     assert queries.block_lines_of(connection, file.id) == [("id1", 8)]
-    assert queries.text_of(connection, file.id) == NOTES["Home/deep/Pump.md"]
+    assert queries.texts_of(connection, [file.id]) == {file.id: NOTES["Home/deep/Pump.md"]}
 
 
 @pytest.mark.parametrize(

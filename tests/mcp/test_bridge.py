@@ -167,6 +167,24 @@ def test_a_call_that_is_cancelled_ends_its_request_and_has_no_answer() -> None:
     assert ended == ["request"]
 
 
+def test_an_id_that_is_used_twice_at_once_is_answered_twice() -> None:
+    written: list[bytes] = []
+
+    async def run() -> None:
+        async def write(line: bytes) -> None:
+            written.append(line)
+
+        answer = answering(200, '{"jsonrpc":"2.0","id":1,"result":{}}')
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
+            bridge = Bridge(URL, "vmt_secret", http, write)
+            async with anyio.create_task_group() as tasks:
+                for _ in range(2):
+                    tasks.start_soon(bridge.take, json.dumps(call(1)).encode())
+
+    anyio.run(run)
+    assert [json.loads(line)["result"] for line in written] == [{}, {}]
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpProcess]:
     folder = tmp_path_factory.mktemp("server")
