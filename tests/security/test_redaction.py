@@ -13,6 +13,7 @@ import pytest
 from tests.harness import Answer, fill
 from tests.oauth.flows import ORIGIN, Client, Code, Flows, Issued
 from tests.reliability.processes import KEY, HttpProcess
+from tests.security.attack import SECRET_LENGTH
 from tests.security.commands import vault_mcp
 
 ENVIRON = {
@@ -84,7 +85,7 @@ def test_no_secret_of_a_run_stands_in_log_figures_refusals_or_file(process: Http
     said = process.said
     assert said.count('"message":"request"') > len(refusals)
     for name, secret in secrets.items():
-        bare = secret.rpartition("_")[2]  # without the prefix that says what kind it is
+        bare = secret[-SECRET_LENGTH:]  # without the prefix that says what kind it is
         assert bare not in said, name
         assert bare not in figures, name
         shown = [text for text in refusals if bare in text]
